@@ -1,0 +1,43 @@
+"""The decision: which waiting inference an engine starts next.
+
+Standard library only; reads no clock, does no I/O, draws no random number. To put it
+into a scheduler of your own, make a policy with `create` and tell it what happens with
+the verbs of `Policy`; ``README.md`` has a complete example.
+"""
+
+from justitia.policy.agents import Agent, Inference, Step
+from justitia.policy.base import Policy
+from justitia.policy.clock import VirtualClock
+from justitia.policy.costs import (
+    COST_MODELS,
+    ComputeTokens,
+    CostModel,
+    KVTokenTime,
+    PaperKVTokenTime,
+    ReservedTokenTime,
+)
+from justitia.policy.errors import PolicyError
+from justitia.policy.justitia import SelectivePampering
+from justitia.policy.levels import AgentOrder, InferenceOrder
+from justitia.policy.registry import create, names, register
+
+__all__ = [
+    "COST_MODELS",
+    "Agent",
+    "AgentOrder",
+    "ComputeTokens",
+    "CostModel",
+    "Inference",
+    "InferenceOrder",
+    "KVTokenTime",
+    "PaperKVTokenTime",
+    "Policy",
+    "PolicyError",
+    "ReservedTokenTime",
+    "SelectivePampering",
+    "Step",
+    "VirtualClock",
+    "create",
+    "names",
+    "register",
+]

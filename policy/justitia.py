@@ -1,0 +1,240 @@
+"""Selective pampering: agents one after another, in the order of a fair finish.
+
+The Justitia paper's policy. Each agent gets the whole machine when its turn comes, and
+turns come in the order in which an ideal fair server (GPS) would finish the agents. So
+most agents finish much sooner than under equal shares, and none much later.
+
+``proofs/README.md`` says how much later at most, and under which settings.
+"""
+
+from collections.abc import Collection
+
+from justitia.policy.agents import Agent, Step
+from justitia.policy.clock import VirtualClock
+from justitia.policy.costs import COST_MODELS, CostModel
+from justitia.policy.errors import PolicyError
+from justitia.policy.exact import Number, finite, positive, quotient, shown
+from justitia.policy.ledger import Account, Entry
+from justitia.policy.levels import AgentOrder
+
+
+class _Pampered(Account):
+    """An account with its place in the virtual clock.
+
+    Attributes
+    ----------
+    promised
+        The total cost that the clock knows, 0 before it knows any.
+    tags
+        The tag of each stage that has one (of stage 0 alone with a tag an agent).
+    """
+
+    __slots__ = ("promised", "tags")
+
+    def __init__(self, agent: Agent, seq: int) -> None:
+        super().__init__(agent, seq)
+        self.promised: Number = 0
+        self.tags: dict[int, Number] = {}
+
+
+class SelectivePampering(AgentOrder):
+    """Agents in the order of their virtual finish tags, smaller first.
+
+    An agent that ends, or is cancelled, is *settled*: it stays in the fair reference
+    for what it was really delivered (never more than predicted), and is forgotten when
+    the reference is through with it. Whether it runs for real is nothing to the clock.
+
+    Parameters
+    ----------
+    tags
+        ``"agent"``, as in the paper: one tag for all of an agent's cost, when it
+        arrives. ``"stage"``: each stage gets its own when it becomes ready,
+        max(V, last tag) + its cost / weight. The delay bound holds for agents of one
+        stage, and stage by stage with ``"stage"``; one tag for a staged agent has none.
+        A stage's cost is `Agent.stage_costs`; without them the first stage is taken to
+        cost what the agent does. A stage that has no entry there costs what the
+        inferences submitted for it are predicted to.
+    cost
+        The cost model, or its name: ``"kv"``, ``"kv-paper"``, ``"compute"``,
+        ``"reserved"``.
+    growth
+        When an agent has been delivered more than its predicted cost, revise that to
+        `growth` times what it was delivered (at least 1; 2 doubles). None leaves the
+        tag as it is: an agent predicted too small then keeps its place to its end.
+    clock
+        ``"delivered"``: the reference shares what the engine delivers. ``"nominal"``,
+        the paper's dV/dt = M / N: it shares `capacity` token-steps every
+        `step_seconds`, as `advance` tells the time. An engine always delivers less, and
+        the lag against such a reference grows without limit.
+    capacity
+        M in KV tokens, for the nominal clock.
+    step_seconds
+        The seconds of one step, for the nominal clock.
+    """
+
+    name = "justitia"
+
+    def __init__(
+        self,
+        *,
+        tags: str = "agent",
+        cost: str | CostModel = "kv",
+        growth: Number | None = None,
+        clock: str = "delivered",
+        capacity: Number | None = None,
+        step_seconds: Number = 1,
+    ) -> None:
+        super().__init__()
+        _one_of(tags, ("agent", "stage"), "tags")
+        _one_of(clock, ("delivered", "nominal"), "clock")
+        if not isinstance(cost, CostModel):
+            _one_of(cost, COST_MODELS, "cost")
+            cost = COST_MODELS[cost]()
+        if growth is not None and positive(growth, "growth") < 1:
+            raise PolicyError(f"growth must be at least 1, not {shown(growth)}")
+        if (clock == "nominal") != (capacity is not None):
+            raise PolicyError(
+                'clock="nominal" needs a capacity, and no other clock takes one; '
+                f"got clock={shown(clock)}, capacity={shown(capacity)}"
+            )
+        self.by_stage = tags == "stage"
+        self.cost_model = cost
+        self.static_order = self.additive = growth is None
+        self._growth = growth
+        self._rate: Number | None = None  # of the nominal clock, work a second
+        if capacity is not None:
+            self._rate = quotient(
+                positive(capacity, "capacity"), positive(step_seconds, "step_seconds")
+            )
+        self.clock = VirtualClock()
+        """Keyed by an account's number, since an id may come again while its first
+        bearer is still being served by the reference."""
+        self._settled: set[int] = set()
+
+    def account(self, agent: Agent, seq: int) -> Account:
+        """Open an account, with its tag unless tags come stage by stage."""
+        account = _Pampered(agent, seq)
+        if not self.by_stage:
+            account.promised = agent.cost
+            account.tags[0] = self.clock.arrive(seq, agent.cost, agent.weight)
+        return account
+
+    def key(self, account: Account, stage: int) -> tuple[object, ...]:
+        """Return the tag, as a double to compare fast and then as it is."""
+        tag = _pampered(account).tags[stage]
+        return (float(tag), tag)
+
+    def submitted(self, entry: Entry) -> None:
+        """Give the first inference of a stage the stage's tag."""
+        if not self.by_stage:
+            return
+        account, stage = _pampered(entry.account), entry.inference.stage
+        inference = entry.inference
+        costs = account.agent.stage_costs or (account.agent.cost,)
+        if stage < len(costs):
+            if stage in account.tags:
+                return
+            cost = costs[stage]
+            if account.cost != account.agent.cost:  # revised: all stages alike
+                cost = quotient(cost * account.cost, account.agent.cost)
+        else:
+            cost = self.cost_model(inference.prompt_tokens, inference.decode_tokens)
+        self._promise(account, account.promised + cost, stage)
+
+    def served(self, step: Step) -> None:
+        """Share what the step delivered, then let the outgrown grow."""
+        got = self.deliver(step)
+        if self._rate is None:
+            self._share(sum(got.values()))
+        if self._growth is not None:
+            for account in got:
+                promised = _pampered(account).promised
+                if account.service > promised:
+                    self._rescale(account, account.service * self._growth)
+
+    def advance(self, seconds: Number) -> None:
+        """Drive the nominal clock; see `Policy.advance`."""
+        seconds = finite(seconds, "seconds")
+        if self._rate is not None and seconds > 0:
+            self._share(self._rate * seconds)
+
+    def revised(self, account: Account) -> None:
+        """Scale what the clock knows of the agent to its new cost."""
+        if account.seq in self.clock:
+            pampered = _pampered(account)
+            cost = account.cost
+            if self.by_stage:
+                cost = quotient(pampered.promised * cost, pampered.agent.cost)
+            self._rescale(account, cost)
+
+    def left(self, account: Account) -> None:
+        """Settle the agent at what it was delivered; see the class."""
+        seq = account.seq
+        if seq not in self.clock:
+            return
+        if account.service:
+            promised = _pampered(account).promised
+            tag = self.clock.revise(seq, min(account.service, promised))
+            if tag > self.clock.value:
+                self._settled.add(seq)
+                return
+        self.clock.leave(seq)
+
+    def tag(self, agent_id: str) -> Number | None:
+        """Return an agent's latest tag, None while it has none.
+
+        Raises
+        ------
+        PolicyError
+            If the agent is unknown.
+        """
+        account = self._accounts.get(agent_id)
+        if account is None:
+            raise PolicyError(f"agent {shown(agent_id)} has not arrived or has left")
+        return self.clock.tag(account.seq) if account.seq in self.clock else None
+
+    def _share(self, work: Number) -> None:
+        for seq, _ in self.clock.serve(work):
+            if seq in self._settled:
+                self._settled.remove(seq)
+                self.clock.leave(seq)
+
+    def _promise(self, account: _Pampered, cost: Number, stage: int) -> None:
+        """Make `cost` what the clock knows, and its tag the tag of `stage`."""
+        if account.seq in self.clock:
+            tag = self.clock.revise(account.seq, cost)
+        else:
+            tag = self.clock.arrive(account.seq, cost, account.agent.weight)
+        account.promised = cost
+        account.tags[stage] = tag
+        self.reorder(account, stage)
+
+    def _rescale(self, account: Account, cost: Number) -> None:
+        pampered = _pampered(account)
+        self._promise(pampered, cost, max(pampered.tags))
+
+    def _check(self) -> None:
+        super()._check()
+        self.clock._check()
+        for account in self._accounts.values():
+            pampered = _pampered(account)
+            assert (account.seq in self.clock) == bool(pampered.tags)
+            if pampered.tags:
+                latest = pampered.tags[max(pampered.tags)]
+                assert self.clock.tag(account.seq) == latest
+        live = {account.seq for account in self._accounts.values()}
+        assert not live & self._settled
+        assert all(self.clock.tag(s) > self.clock.value for s in self._settled)
+        known = sum(bool(_pampered(a).tags) for a in self._accounts.values())
+        assert len(self.clock) == known + len(self._settled)
+
+
+def _one_of(value: object, allowed: Collection[str], what: str) -> None:
+    if not isinstance(value, str) or value not in allowed:
+        names = ", ".join(allowed)
+        raise PolicyError(f"{what} must be one of {names}, not {shown(value)}")
+
+
+def _pampered(account: Account) -> _Pampered:
+    assert isinstance(account, _Pampered)
+    return account

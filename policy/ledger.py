@@ -1,0 +1,311 @@
+"""The books that every policy here keeps: agents, inferences, service delivered."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+
+from justitia.policy.agents import Agent, Inference, Step, check_id
+from justitia.policy.base import Policy
+from justitia.policy.errors import PolicyError
+from justitia.policy.exact import Number, positive, shown
+
+
+class Account:
+    """An agent in the books.
+
+    Attributes
+    ----------
+    seq
+        Its number in order of arrival.
+    cost
+        Its predicted total cost, as last revised.
+    service
+        Work delivered to it so far, in the policy's cost model. Counted only by
+        policies that call `Ledger.deliver`.
+    live
+        Its inferences, waiting and running, by id.
+    """
+
+    __slots__ = ("agent", "cost", "live", "seq", "service")
+
+    def __init__(self, agent: Agent, seq: int) -> None:
+        self.agent = agent
+        self.seq = seq
+        self.cost = agent.cost
+        self.service: Number = 0
+        self.live: dict[str, Entry] = {}
+
+
+class Entry:
+    """An inference in the books.
+
+    Attributes
+    ----------
+    seq
+        Its number in order of submission; `requeue` keeps it.
+    produced
+        Tokens it has produced. A preemption takes back its memory, not its tokens.
+    work
+        Work delivered to it: of the cost model after `produced` tokens, 0 before the
+        first.
+    served
+        Whether any step has computed or produced a token for it.
+    charged
+        Whether its start was charged, in policies that charge for a start.
+    """
+
+    __slots__ = (
+        "account", "charged", "inference", "produced", "seq", "served", "work"
+    )  # fmt: skip
+
+    def __init__(self, inference: Inference, account: Account, seq: int) -> None:
+        self.inference = inference
+        self.account = account
+        self.seq = seq
+        self.produced = 0
+        self.work: Number = 0
+        self.served = False
+        self.charged = False
+
+
+class Ledger(Policy):
+    """A policy's verbs with all bookkeeping done; subclasses say what the order is.
+
+    A subclass gives the line (`enqueue`, `dequeue`, `peek`, `walk`) and a `rank`, and
+    may take note of events through the hooks. `AgentOrder` and `InferenceOrder` are the
+    two lines that policies here use.
+
+    Complexity: every verb O(1) beyond the line's own cost, `serve` O(inferences in the
+    step), `leave` O(inferences of the agent), `victims` O(r log r) with r running.
+    """
+
+    def __init__(self) -> None:
+        self._accounts: dict[str, Account] = {}
+        self._waiting: dict[str, Entry] = {}
+        self._running: dict[str, Entry] = {}
+        self._seq = 0
+        self._moves = 0  # changes of the line, so that a walk can notice one
+
+    # The line ---------------------------------------------------------------------
+
+    @abstractmethod
+    def enqueue(self, entry: Entry) -> None:
+        """Put an entry in line, at the place of its rank."""
+
+    @abstractmethod
+    def dequeue(self, entry: Entry) -> None:
+        """Take an entry out of the line, wherever it stands."""
+
+    @abstractmethod
+    def walk(self) -> Iterator[Entry]:
+        """Yield the line's entries, lazily, in the order in which `pop` gives them."""
+
+    @abstractmethod
+    def rank(self, entry: Entry) -> tuple[object, ...]:
+        """Return the key of an entry: smaller first, no two alike."""
+
+    # Hooks --------------------------------------------------------------------------
+
+    def account(self, agent: Agent, seq: int) -> Account:
+        """Open the account of an agent that arrives."""
+        return Account(agent, seq)
+
+    def submitted(self, entry: Entry) -> None:
+        """Take note of an entry before it is put in line."""
+
+    def started(self, entry: Entry) -> None:
+        """Take note of an entry that was taken out of the line to run."""
+
+    def requeued(self, entry: Entry) -> None:
+        """Take note of an entry before it is put back in line."""
+
+    def served(self, step: Step) -> None:
+        """Take note of a step, already checked."""
+
+    def revised(self, account: Account) -> None:
+        """Take note of an account whose `cost` has changed."""
+
+    def left(self, account: Account) -> None:
+        """Take note of an account that was closed, its entries gone."""
+
+    # Verbs --------------------------------------------------------------------------
+
+    def arrive(self, agent: Agent) -> None:
+        """Open an account; see `Policy.arrive`."""
+        if not isinstance(agent, Agent):
+            raise PolicyError(f"arrive takes an Agent, not {shown(agent)}")
+        if agent.id in self._accounts:
+            raise PolicyError(f"agent {shown(agent.id)} is here already")
+        self._accounts[agent.id] = self.account(agent, self._next())
+
+    def submit(self, inference: Inference) -> None:
+        """Put an inference in line; see `Policy.submit`."""
+        if not isinstance(inference, Inference):
+            raise PolicyError(f"submit takes an Inference, not {shown(inference)}")
+        account = self._accounts.get(inference.agent)
+        if account is None:
+            raise PolicyError(
+                f"inference {shown(inference.id)} is of agent "
+                f"{shown(inference.agent)}, which has not arrived or has left"
+            )
+        if inference.id in self._waiting or inference.id in self._running:
+            raise PolicyError(f"inference {shown(inference.id)} is here already")
+        entry = Entry(inference, account, self._next())
+        self.submitted(entry)
+        self._waiting[inference.id] = entry
+        account.live[inference.id] = entry
+        self.enqueue(entry)
+        self._moves += 1
+
+    def start(self, inference_id: str) -> Inference:
+        """Take an inference out of the line; see `Policy.start`."""
+        entry = self._in(self._waiting, inference_id, "waiting")
+        del self._waiting[inference_id]
+        self._running[inference_id] = entry
+        self.dequeue(entry)
+        self.started(entry)
+        self._moves += 1
+        return entry.inference
+
+    def requeue(self, inference_id: str) -> None:
+        """Put an inference back in line; see `Policy.requeue`."""
+        entry = self._in(self._running, inference_id, "running")
+        del self._running[inference_id]
+        self._waiting[inference_id] = entry
+        self.requeued(entry)
+        self.enqueue(entry)
+        self._moves += 1
+
+    def serve(self, step: Step) -> None:
+        """Take note of a step; see `Policy.serve`."""
+        if not isinstance(step, Step):
+            raise PolicyError(f"serve takes a Step, not {shown(step)}")
+        for what, counts in (("prefill", step.prefill), ("decode", step.decode)):
+            if counts and (
+                set(map(type, counts.values())) != {int} or min(counts.values()) < 0
+            ):
+                _refuse_counts(what, counts.items())
+        self.served(step)
+
+    def finish(self, inference_id: str) -> bool:
+        """Forget an inference; see `Policy.finish`."""
+        check_id(inference_id, "inference id")
+        entry = self._running.pop(inference_id, None)
+        if entry is None:
+            entry = self._waiting.pop(inference_id, None)
+            if entry is None:
+                return False
+            self.dequeue(entry)
+            self._moves += 1
+        del entry.account.live[inference_id]
+        return True
+
+    def leave(self, agent_id: str) -> bool:
+        """Close an account; see `Policy.leave`."""
+        check_id(agent_id, "agent id")
+        account = self._accounts.get(agent_id)
+        if account is None:
+            return False
+        for inference_id in tuple(account.live):
+            self.finish(inference_id)
+        del self._accounts[agent_id]
+        self.left(account)
+        return True
+
+    def revise(self, agent_id: str, cost: Number) -> None:
+        """Replace an agent's predicted cost; see `Policy.revise`."""
+        account = self._accounts.get(agent_id)
+        if account is None:
+            raise PolicyError(
+                f"agent {shown(agent_id)} has not arrived or has left; it has no cost "
+                "to revise"
+            )
+        before = account.cost
+        account.cost = positive(cost, f"cost of agent {shown(agent_id)}")
+        try:
+            self.revised(account)
+        except PolicyError:
+            account.cost = before
+            raise
+
+    def order(self) -> Iterator[Inference]:
+        """Yield the line; see `Policy.order`."""
+        moves = self._moves
+        for entry in self.walk():
+            yield entry.inference
+            if self._moves != moves:
+                raise RuntimeError("the line changed while it was walked")
+
+    def victims(self) -> Iterator[Inference]:
+        """Yield the running, largest rank first: the reverse of the line's order."""
+        running = sorted(self._running.values(), key=self.rank, reverse=True)
+        return (entry.inference for entry in running)
+
+    # For subclasses -----------------------------------------------------------------
+
+    def deliver(self, step: Step) -> dict[Account, Number]:
+        """Book the service of a step; return what each account got, if anything."""
+        running, work_of = self._running, self.cost_model.delivered
+        for inference_id, tokens in step.prefill.items():
+            if tokens and inference_id in running:
+                running[inference_id].served = True
+        got: dict[Account, Number] = {}
+        for inference_id, tokens in step.decode.items():
+            entry = running.get(inference_id)
+            if entry is None:
+                continue
+            inference = entry.inference
+            if not tokens and (entry.produced or inference.decode_tokens):
+                continue
+            entry.served = True
+            entry.produced += tokens
+            work = work_of(
+                inference.prompt_tokens, entry.produced, inference.decode_tokens
+            )
+            account = entry.account
+            got[account] = got.get(account, 0) + work - entry.work
+            entry.work = work
+        for account, work in got.items():
+            account.service += work
+        return got
+
+    def _in(self, state: dict[str, Entry], inference_id: str, name: str) -> Entry:
+        entry = state.get(inference_id)
+        if entry is None:
+            check_id(inference_id, "inference id")
+            known = inference_id in self._waiting or inference_id in self._running
+            raise PolicyError(
+                f"inference {shown(inference_id)} is not {name}"
+                + ("" if known else ", nor known at all")
+            )
+        return entry
+
+    def _next(self) -> int:
+        self._seq += 1
+        return self._seq
+
+    def _check(self) -> None:
+        """Assert that the books agree with one another."""
+        assert not self._waiting.keys() & self._running.keys()
+        live = {**self._waiting, **self._running}
+        for inference_id, entry in live.items():
+            assert entry.inference.id == inference_id
+            assert self._accounts[entry.inference.agent] is entry.account
+            assert entry.account.live[inference_id] is entry
+            assert entry.produced >= 0
+            assert entry.work >= 0
+        assert len(live) == sum(len(a.live) for a in self._accounts.values())
+        ranks = [self.rank(entry) for entry in live.values()]
+        assert len(set(ranks)) == len(ranks)
+        waiting = sorted(self._waiting.values(), key=self.rank)
+        head = self.peek()
+        assert (head is None) == (not waiting)
+        assert head is None or head is waiting[0].inference
+
+
+def _refuse_counts(what: str, counts: Iterable[tuple[str, object]]) -> None:
+    for inference_id, count in counts:
+        if type(count) is not int or count < 0:
+            raise PolicyError(
+                f"{what} of inference {shown(inference_id)} must be an int that is not "
+                f"negative, not {shown(count)}"
+            )

@@ -1,0 +1,153 @@
+"""The two lines that policies here use: of inferences, and of agents.
+
+A policy of your own can be as short as this:
+
+>>> class LongestFirst(AgentOrder):
+...     static_order = True
+...
+...     def key(self, account: Account, stage: int) -> tuple[object, ...]:
+...         return (-account.cost,)
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+
+from justitia.policy.agents import Inference
+from justitia.policy.ledger import Account, Entry, Ledger
+from justitia.policy.line import Line
+
+
+class InferenceOrder(Ledger):
+    """A line of inferences, each by a key of its own that never changes."""
+
+    static_order = True
+    additive = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._line: Line[Entry] = Line()
+
+    @abstractmethod
+    def key(self, entry: Entry) -> tuple[object, ...]:
+        """Return what decides the order; submission decides among equals."""
+
+    def rank(self, entry: Entry) -> tuple[object, ...]:
+        """Return the key, then the number of submission."""
+        return (*self.key(entry), entry.seq)
+
+    def enqueue(self, entry: Entry) -> None:
+        """Put an entry in line."""
+        self._line.push(entry, self.rank(entry))
+
+    def dequeue(self, entry: Entry) -> None:
+        """Take an entry out of the line."""
+        self._line.discard(entry)
+
+    def peek(self) -> Inference | None:
+        """Return the inference of the smallest key."""
+        entry = self._line.peek()
+        return None if entry is None else entry.inference
+
+    def walk(self) -> Iterator[Entry]:
+        """Yield the line."""
+        return iter(self._line)
+
+    def _check(self) -> None:
+        super()._check()
+        self._line._check()
+        assert set(self._line) == set(self._waiting.values())
+
+
+class Group:
+    """The waiting inferences of an agent that stand in line together."""
+
+    __slots__ = ("account", "line", "stage")
+
+    def __init__(self, account: Account, stage: int) -> None:
+        self.account = account
+        self.stage = stage
+        self.line: Line[Entry] = Line()
+
+
+class AgentOrder(Ledger):
+    """A line of agents by a key that may change; inside an agent, order of submission.
+
+    Set `by_stage` where the stages of an agent stand in line on their own.
+    """
+
+    additive = True
+    by_stage = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._groups: dict[tuple[int, int], Group] = {}  # by agent and stage
+        self._line: Line[Group] = Line()
+
+    @abstractmethod
+    def key(self, account: Account, stage: int) -> tuple[object, ...]:
+        """Return what decides the order; arrival decides among equals.
+
+        `stage` is 0 throughout unless `by_stage`.
+        """
+
+    def rank(self, entry: Entry) -> tuple[object, ...]:
+        """Return the key, then the numbers of arrival, stage and submission."""
+        stage = entry.inference.stage if self.by_stage else 0
+        account = entry.account
+        return (*self.key(account, stage), account.seq, stage, entry.seq)
+
+    def enqueue(self, entry: Entry) -> None:
+        """Put an entry in its agent's group, and the group in line."""
+        stage = entry.inference.stage if self.by_stage else 0
+        place = (entry.account.seq, stage)
+        group = self._groups.get(place)
+        if group is None:
+            group = self._groups[place] = Group(entry.account, stage)
+            self._place(group)
+        group.line.push(entry, entry.seq)
+
+    def dequeue(self, entry: Entry) -> None:
+        """Take an entry out of its group, and an empty group out of the line."""
+        stage = entry.inference.stage if self.by_stage else 0
+        place = (entry.account.seq, stage)
+        group = self._groups[place]
+        group.line.discard(entry)
+        if not group.line:
+            del self._groups[place]
+            self._line.discard(group)
+
+    def reorder(self, account: Account, stage: int = 0) -> None:
+        """Move an account's group, if any of it waits, to the place of its key now."""
+        group = self._groups.get((account.seq, stage))
+        if group is not None:
+            self._place(group)
+            self._moves += 1
+
+    def peek(self) -> Inference | None:
+        """Return the first inference of the first agent."""
+        group = self._line.peek()
+        if group is None:
+            return None
+        entry = group.line.peek()
+        assert entry is not None
+        return entry.inference
+
+    def walk(self) -> Iterator[Entry]:
+        """Yield agent by agent."""
+        return (entry for group in self._line for entry in group.line)
+
+    def _place(self, group: Group) -> None:
+        account, stage = group.account, group.stage
+        self._line.push(group, (*self.key(account, stage), account.seq, stage))
+
+    def _check(self) -> None:
+        super()._check()
+        self._line._check()
+        assert set(self._line) == set(self._groups.values())
+        waiting = set()
+        for place, group in self._groups.items():
+            group.line._check()
+            assert group.line
+            assert place == (group.account.seq, group.stage)
+            waiting |= set(group.line)
+        assert waiting == set(self._waiting.values())

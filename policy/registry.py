@@ -1,0 +1,78 @@
+"""Policies by name, so that a policy is a line in a configuration file."""
+
+from collections.abc import Callable
+from inspect import signature
+
+from justitia.policy.agent_fcfs import AgentFCFS
+from justitia.policy.base import Policy
+from justitia.policy.errors import PolicyError
+from justitia.policy.exact import shown
+from justitia.policy.fcfs import FCFS
+from justitia.policy.justitia import SelectivePampering
+from justitia.policy.justitia_c import ComputePampering
+from justitia.policy.sjf import SJF
+from justitia.policy.srjf import SRJF
+from justitia.policy.vtc import VTC
+
+_FACTORIES: dict[str, Callable[..., Policy]] = {}
+
+
+def register(name: str, factory: Callable[..., Policy]) -> None:
+    """Add a policy of your own, so that `create` can make it.
+
+    Parameters
+    ----------
+    name
+        Not taken yet.
+    factory
+        A class or function that takes the policy's options as keywords.
+
+    Raises
+    ------
+    PolicyError
+        If the name is empty or taken.
+    """
+    if not (isinstance(name, str) and name):
+        raise PolicyError(
+            f"a policy's name must be a str that is not empty, not {shown(name)}"
+        )
+    if name in _FACTORIES:
+        raise PolicyError(f"there is a policy {name!r} already")
+    _FACTORIES[name] = factory
+
+
+def names() -> list[str]:
+    """Return the names that `create` knows, the built-in ones first."""
+    return list(_FACTORIES)
+
+
+def create(name: str, **options: object) -> Policy:
+    """Make a new policy.
+
+    >>> create("justitia", tags="stage").name
+    'justitia'
+
+    Raises
+    ------
+    PolicyError
+        If there is no such policy or option, naming those that there are; or if the
+        value of an option is not allowed.
+    """
+    factory = _FACTORIES.get(name) if isinstance(name, str) else None  # type: ignore[redundant-expr]
+    if factory is None:
+        known = ", ".join(names())
+        raise PolicyError(f"no policy {shown(name)}; there are: {known}")
+    parameters = signature(factory).parameters
+    unknown = [option for option in options if option not in parameters]
+    if unknown:
+        takes = ", ".join(parameters) or "none"
+        raise PolicyError(
+            f"policy {name!r} has no option {unknown[0]!r}; it takes: {takes}"
+        )
+    return factory(**options)
+
+
+for _policy in (
+    SelectivePampering, ComputePampering, FCFS, AgentFCFS, SJF, SRJF, VTC
+):  # fmt: skip
+    register(_policy.name, _policy)
