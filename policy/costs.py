@@ -57,10 +57,13 @@ class KVTokenTime(CostModel):
 
     def __call__(self, prompt_tokens: int, decode_tokens: int) -> int:
         """Return the work in token-steps."""
-        n = decode_tokens
-        if not n:
-            return prompt_tokens or 1
-        return prompt_tokens * n + n * (n + 1) // 2
+        return self.delivered(prompt_tokens, decode_tokens, decode_tokens)
+
+    def delivered(self, prompt_tokens: int, produced: int, decode_tokens: int) -> int:
+        """Return the work in token-steps after `produced` tokens."""
+        if produced:
+            return prompt_tokens * produced + produced * (produced + 1) // 2
+        return prompt_tokens or 1
 
 
 class PaperKVTokenTime(CostModel):

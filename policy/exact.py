@@ -26,7 +26,7 @@ _GRAIN = 1 << GRAIN_BITS
 
 SMALLEST = 1e-150
 LARGEST = 1e150
-"""Costs and weights lie between these: no quotient or sum of them overflows a double."""
+"""Costs and weights lie between these: no quotient or sum of them overflows."""
 MOST_TOKENS = 2**63 - 1
 
 
@@ -77,9 +77,8 @@ def finite(value: object, what: str) -> Number:
 
 def tokens(value: object, what: str) -> int:
     """Return `value` as a count of tokens: an int that is not negative."""
-    if type(value) is int:
-        count = value
-    elif isinstance(value, Integral) and not isinstance(value, bool):
+    kind: object = type(value)
+    if kind is not bool and isinstance(value, Integral):
         count = int(value)  # numpy's integers
     else:
         raise PolicyError(f"{what} must be an int, not {shown(value)}")
@@ -116,7 +115,8 @@ def advanced(value: Number, work: Number, weight: Number) -> Number:
             return total.numerator
         if total.denominator.bit_length() > DENOMINATOR_BITS:
             # Only exact operands make a Fraction.
-            return value + Fraction(increment * _GRAIN // 1, _GRAIN)  # type: ignore[arg-type]
+            grains = int(increment * _GRAIN // 1)
+            return value + Fraction(grains, _GRAIN)
     return total
 
 
@@ -133,7 +133,7 @@ def _real(value: object, what: str) -> Number:
     kind = type(value)
     if kind is int or kind is Fraction:
         return value  # type: ignore[return-value]
-    if isinstance(value, Real) and not isinstance(value, bool):
+    if isinstance(value, Real) and kind is not bool:
         if isinstance(value, Integral):
             return int(value)
         if isinstance(value, Rational):

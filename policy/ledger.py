@@ -1,6 +1,7 @@
 """The books that every policy here keeps: agents, inferences, service delivered."""
 
 from abc import abstractmethod
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 
 from justitia.policy.agents import Agent, Inference, Step, check_id
@@ -23,9 +24,11 @@ class Account:
         policies that call `Ledger.deliver`.
     live
         Its inferences, waiting and running, by id.
+    groups
+        Its waiting inferences by stage, in policies that order agents.
     """
 
-    __slots__ = ("agent", "cost", "live", "seq", "service")
+    __slots__ = ("agent", "cost", "groups", "live", "seq", "service")
 
     def __init__(self, agent: Agent, seq: int) -> None:
         self.agent = agent
@@ -33,6 +36,57 @@ class Account:
         self.cost = agent.cost
         self.service: Number = 0
         self.live: dict[str, Entry] = {}
+        self.groups: dict[int, Group] = {}
+
+
+class Group:
+    """The waiting inferences of an account that stand in line together.
+
+    Complexity: O(1) each, but `add` of one that stands neither first nor last (a
+    preempted one that comes back) O(k log k), with k in the group.
+    """
+
+    __slots__ = ("_entries", "account", "stage")
+
+    def __init__(self, account: "Account", stage: int) -> None:
+        self.account = account
+        self.stage = stage
+        self._entries: OrderedDict[int, Entry] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> "Iterator[Entry]":
+        """Yield the entries in order of submission."""
+        return iter(self._entries.values())
+
+    def add(self, entry: "Entry") -> None:
+        """Put an entry at its place."""
+        entries, seq = self._entries, entry.seq
+        behind = not entries or seq > next(reversed(entries))
+        before = not behind and seq < next(iter(entries))
+        entries[seq] = entry
+        if before:
+            entries.move_to_end(seq, last=False)
+        elif not behind:
+            for place in sorted(entries):
+                entries.move_to_end(place)
+
+    def remove(self, entry: "Entry") -> None:
+        """Take an entry out."""
+        del self._entries[entry.seq]
+
+    def first(self) -> "Entry":
+        """Return the entry submitted first; the group must not be empty."""
+        return next(iter(self._entries.values()))
+
+    def _check(self) -> None:
+        """Assert that the entries are the account's, in order."""
+        seqs = list(self._entries)
+        assert seqs == sorted(seqs)
+        for seq, entry in self._entries.items():
+            assert entry.seq == seq
+            assert entry.account is self.account
 
 
 class Entry:
@@ -47,14 +101,14 @@ class Entry:
     work
         Work delivered to it: of the cost model after `produced` tokens, 0 before the
         first.
-    served
-        Whether any step has computed or produced a token for it.
+    prefilled
+        Whether any step has computed a token of its prompt.
     charged
         Whether its start was charged, in policies that charge for a start.
     """
 
     __slots__ = (
-        "account", "charged", "inference", "produced", "seq", "served", "work"
+        "account", "charged", "inference", "prefilled", "produced", "seq", "work"
     )  # fmt: skip
 
     def __init__(self, inference: Inference, account: Account, seq: int) -> None:
@@ -63,7 +117,7 @@ class Entry:
         self.seq = seq
         self.produced = 0
         self.work: Number = 0
-        self.served = False
+        self.prefilled = False
         self.charged = False
 
 
@@ -242,30 +296,38 @@ class Ledger(Policy):
 
     # For subclasses -----------------------------------------------------------------
 
-    def deliver(self, step: Step) -> dict[Account, Number]:
-        """Book the service of a step; return what each account got, if anything."""
-        running, work_of = self._running, self.cost_model.delivered
+    def produce(self, step: Step) -> list[tuple[Entry, int]]:
+        """Book the tokens of a step; return the entries that produced, with how many.
+
+        An entry that has nothing to produce is there with 0 once its prompt is done.
+        """
+        running = self._running
         for inference_id, tokens in step.prefill.items():
             if tokens and inference_id in running:
-                running[inference_id].served = True
-        got: dict[Account, Number] = {}
+                running[inference_id].prefilled = True
+        produced = []
         for inference_id, tokens in step.decode.items():
             entry = running.get(inference_id)
-            if entry is None:
-                continue
+            if entry is not None:
+                entry.produced += tokens
+                if tokens or not (entry.produced or entry.inference.decode_tokens):
+                    produced.append((entry, tokens))
+        return produced
+
+    def deliver(self, step: Step) -> dict[Account, Number]:
+        """Book the tokens and the work of a step; return what each account got."""
+        work_of = self.cost_model.delivered
+        got: dict[Account, Number] = {}
+        for entry, _ in self.produce(step):
             inference = entry.inference
-            if not tokens and (entry.produced or inference.decode_tokens):
-                continue
-            entry.served = True
-            entry.produced += tokens
             work = work_of(
                 inference.prompt_tokens, entry.produced, inference.decode_tokens
             )
             account = entry.account
             got[account] = got.get(account, 0) + work - entry.work
             entry.work = work
-        for account, work in got.items():
-            account.service += work
+        for account, gain in got.items():
+            account.service += gain
         return got
 
     def _in(self, state: dict[str, Entry], inference_id: str, name: str) -> Entry:

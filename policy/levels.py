@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 
 from justitia.policy.agents import Inference
-from justitia.policy.ledger import Account, Entry, Ledger
+from justitia.policy.ledger import Account, Entry, Group, Ledger
 from justitia.policy.line import Line
 
 
@@ -58,17 +58,6 @@ class InferenceOrder(Ledger):
         assert set(self._line) == set(self._waiting.values())
 
 
-class Group:
-    """The waiting inferences of an agent that stand in line together."""
-
-    __slots__ = ("account", "line", "stage")
-
-    def __init__(self, account: Account, stage: int) -> None:
-        self.account = account
-        self.stage = stage
-        self.line: Line[Entry] = Line()
-
-
 class AgentOrder(Ledger):
     """A line of agents by a key that may change; inside an agent, order of submission.
 
@@ -80,7 +69,6 @@ class AgentOrder(Ledger):
 
     def __init__(self) -> None:
         super().__init__()
-        self._groups: dict[tuple[int, int], Group] = {}  # by agent and stage
         self._line: Line[Group] = Line()
 
     @abstractmethod
@@ -98,43 +86,37 @@ class AgentOrder(Ledger):
 
     def enqueue(self, entry: Entry) -> None:
         """Put an entry in its agent's group, and the group in line."""
+        account = entry.account
         stage = entry.inference.stage if self.by_stage else 0
-        place = (entry.account.seq, stage)
-        group = self._groups.get(place)
+        group = account.groups.get(stage)
         if group is None:
-            group = self._groups[place] = Group(entry.account, stage)
+            group = account.groups[stage] = Group(account, stage)
+        if not group:
             self._place(group)
-        group.line.push(entry, entry.seq)
+        group.add(entry)
 
     def dequeue(self, entry: Entry) -> None:
         """Take an entry out of its group, and an empty group out of the line."""
-        stage = entry.inference.stage if self.by_stage else 0
-        place = (entry.account.seq, stage)
-        group = self._groups[place]
-        group.line.discard(entry)
-        if not group.line:
-            del self._groups[place]
+        group = entry.account.groups[entry.inference.stage if self.by_stage else 0]
+        group.remove(entry)
+        if not group:
             self._line.discard(group)
 
     def reorder(self, account: Account, stage: int = 0) -> None:
         """Move an account's group, if any of it waits, to the place of its key now."""
-        group = self._groups.get((account.seq, stage))
-        if group is not None:
+        group = account.groups.get(stage)
+        if group:
             self._place(group)
             self._moves += 1
 
     def peek(self) -> Inference | None:
         """Return the first inference of the first agent."""
         group = self._line.peek()
-        if group is None:
-            return None
-        entry = group.line.peek()
-        assert entry is not None
-        return entry.inference
+        return None if group is None else group.first().inference
 
     def walk(self) -> Iterator[Entry]:
         """Yield agent by agent."""
-        return (entry for group in self._line for entry in group.line)
+        return (entry for group in self._line for entry in group)
 
     def _place(self, group: Group) -> None:
         account, stage = group.account, group.stage
@@ -143,11 +125,12 @@ class AgentOrder(Ledger):
     def _check(self) -> None:
         super()._check()
         self._line._check()
-        assert set(self._line) == set(self._groups.values())
         waiting = set()
-        for place, group in self._groups.items():
-            group.line._check()
-            assert group.line
-            assert place == (group.account.seq, group.stage)
-            waiting |= set(group.line)
+        for account in self._accounts.values():
+            for stage, group in account.groups.items():
+                group._check()
+                assert (group.account, group.stage) == (account, stage)
+                assert bool(group) == (group in self._line)
+                waiting |= set(group)
         assert waiting == set(self._waiting.values())
+        assert all(group for group in self._line)

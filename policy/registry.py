@@ -32,7 +32,7 @@ def register(name: str, factory: Callable[..., Policy]) -> None:
     PolicyError
         If the name is empty or taken.
     """
-    if not (isinstance(name, str) and name):
+    if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
         raise PolicyError(
             f"a policy's name must be a str that is not empty, not {shown(name)}"
         )

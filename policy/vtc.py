@@ -6,7 +6,7 @@ admission rule of the engine (``lookahead``), not part of its order.
 """
 
 from collections.abc import Iterator
-from heapq import heapify, heappop, heapreplace
+from heapq import heappop, heapreplace
 
 from justitia.policy.agents import Agent, Step
 from justitia.policy.exact import Number, not_negative, quotient
@@ -57,7 +57,7 @@ class VTC(AgentOrder):
     def submitted(self, entry: Entry) -> None:
         """Lift the counter of an agent that had nothing waiting."""
         client = _client(entry.account)
-        if (client.seq, 0) in self._groups:
+        if client.groups.get(0):  # it has something waiting
             return
         first = self._line.peek()
         floor = self._last_left if first is None else first.account
@@ -79,7 +79,7 @@ class VTC(AgentOrder):
 
     def requeued(self, entry: Entry) -> None:
         """Take back the charge of a start that was not served."""
-        if not entry.served:
+        if not entry.prefilled and not entry.produced:
             entry.charged = False
             _client(entry.account).counter -= self._prompt_charge(entry)
             self.reorder(entry.account)
@@ -87,17 +87,8 @@ class VTC(AgentOrder):
     def served(self, step: Step) -> None:
         """Charge the tokens produced."""
         tokens: dict[Account, int] = {}
-        for inference_id, count in step.prefill.items():
-            entry = self._running.get(inference_id)
-            if entry is not None and count:
-                entry.served = True
-        for inference_id, count in step.decode.items():
-            entry = self._running.get(inference_id)
-            if entry is not None and count:
-                entry.served = True
-                entry.produced += count
-                account = entry.account
-                tokens[account] = tokens.get(account, 0) + count
+        for entry, count in self.produce(step):
+            tokens[entry.account] = tokens.get(entry.account, 0) + count
         for account, count in tokens.items():
             price = self._decode_price * count
             _client(account).counter += quotient(price, account.agent.weight)
@@ -106,10 +97,9 @@ class VTC(AgentOrder):
     def walk(self) -> Iterator[Entry]:
         """Yield the line as `pop` would give it: each start raises a counter."""
         heap: list[tuple[Number, int, Iterator[Entry], Entry]] = []
-        for group in self._groups.values():
-            client, entries = _client(group.account), iter(group.line)
+        for group in self._line:
+            client, entries = _client(group.account), iter(group)
             heap.append((client.counter, client.seq, entries, next(entries)))
-        heapify(heap)
         while heap:
             counter, seq, entries, entry = heap[0]
             yield entry

@@ -1,0 +1,1 @@
+"""An LLM engine simulated step by step: the embedded default."""
