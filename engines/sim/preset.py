@@ -25,7 +25,7 @@ _SEPARATORS = ("/", sep)
 
 
 class PresetError(PolicyError):
-    """A preset that cannot be used; says which file, which field, and what is allowed."""
+    """A preset that cannot be used; says which file and field, and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,10 @@ class Preset:
     swap_token_ps: int
 
     def __post_init__(self) -> None:
-        where = f"preset {self.name!r}" if isinstance(self.name, str) else "preset"
-        _check(where, {f.name: getattr(self, f.name) for f in fields(self)})
+        _check(
+            f"preset {_shown(self.name)}",
+            {f.name: getattr(self, f.name) for f in fields(self)},
+        )
 
     def duration_ps(
         self,
@@ -203,19 +205,28 @@ def _parse(where: str, content: bytes) -> Preset:
     """Make a preset of a file's content; `where` names the file in errors."""
     try:
         table = tomllib.loads(content.decode())
-    except ValueError as error:  # bad TOML and bad UTF-8 both are
+    except (ValueError, RecursionError) as error:  # bad TOML and bad UTF-8; deep lists
         raise PresetError(f"{where}: not a TOML file in UTF-8: {error}") from error
     # A misspelt key is both unknown and missing: the unknown one tells more.
     for key in table:
         if key not in _KEYS:
             raise PresetError(
-                f"{where}: unknown key {key!r}; allowed are {', '.join(_KEYS)}"
+                f"{where}: unknown key {_shown(key)}; allowed are {', '.join(_KEYS)}"
             )
     for key in _KEYS:
         if key not in table:
             raise PresetError(f"{where}: {key} is missing; {_allowed(key)}")
     _check(where, table)
     return Preset(**table)
+
+
+def _shown(value: object) -> str:
+    """Return a value for an error message, which a file must not make endless."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to print whole numbers of thousands of digits
+        text = "a very long number"
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _allowed(key: str) -> str:
@@ -241,7 +252,7 @@ def _check(where: str, table: dict[str, Any]) -> None:
             # type() and not isinstance(): True is an int to Python, not to a preset.
             good = type(value) is int and int(key in _POSITIVE) <= value <= MOST
         if not good:
-            raise PresetError(f"{where}: {key} is {value!r}; {_allowed(key)}")
+            raise PresetError(f"{where}: {key} is {_shown(value)}; {_allowed(key)}")
     capacity, block = table["capacity_tokens"], table["block_size"]
     if capacity % block:
         raise PresetError(

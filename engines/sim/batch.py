@@ -1,0 +1,239 @@
+"""The running batch of the simulated engine: one step's schedule, as vLLM makes it."""
+
+from dataclasses import dataclass, field
+
+from justitia.engines.sim.admission import Admission
+from justitia.engines.sim.preset import Preset
+from justitia.engines.sim.sequence import Sequence
+from justitia.policy import Policy
+
+
+@dataclass(slots=True)
+class Schedule:
+    """What one step runs.
+
+    Attributes
+    ----------
+    chunks
+        Tokens to compute, by sequence, in the order in which they were scheduled.
+    started
+        The sequences taken from the line for it.
+    swapped
+        KV tokens moved between GPU and host memory.
+    """
+
+    chunks: dict[Sequence, int] = field(default_factory=dict)
+    started: list[Sequence] = field(default_factory=list)
+    swapped: int = 0
+
+
+class Batch:
+    """The running sequences and the cache that they share.
+
+    A step first gives every running sequence its next chunk, in order of start; one
+    whose block cannot be had makes the policy's victim give way. If none had to, the
+    head of the line is admitted for as long as there is room: nothing behind a refused
+    head is looked at.
+
+    Parameters
+    ----------
+    swap
+        Whether one that gives way keeps its KV in host memory, and is not recomputed.
+    """
+
+    def __init__(
+        self, preset: Preset, admission: Admission, policy: Policy, *, swap: bool
+    ) -> None:
+        self.running: list[Sequence] = []
+        self.waiting: dict[str, Sequence] = {}
+        self.free = preset.capacity_tokens // preset.block_size
+        self.preemptions = 0
+        self._blocks = self.free
+        self._preset = preset
+        self._admission = admission
+        self._policy = policy
+        self._swap = swap
+        self._live: dict[str, Sequence] = {}
+        self._moved = 0  # KV tokens swapped out since the last step
+        self._displaces = type(policy).preempts is not Policy.preempts
+
+    @property
+    def kv_tokens(self) -> int:
+        """KV tokens that are held."""
+        return sum(sequence.computed for sequence in self.running)
+
+    def add(self, sequence: Sequence) -> None:
+        """Take note of a sequence that the policy has put in line."""
+        self.waiting[sequence.id] = sequence
+        self._live[sequence.id] = sequence
+
+    def remove(self, sequence: Sequence) -> None:
+        """Forget a sequence that ended, waiting or running."""
+        del self._live[sequence.id]
+        if self.waiting.pop(sequence.id, None) is None:
+            self.running.remove(sequence)
+            self.free += sequence.blocks
+            sequence.blocks = 0
+
+    def schedule(self) -> Schedule:
+        """Fix the next batch; the policy is told who starts and who gives way."""
+        if self._displaces:
+            self._displace()
+        schedule = Schedule()
+        before = self.preemptions
+        budget = self._continue(schedule)
+        if self.preemptions == before:
+            self._admit(schedule, budget)
+        schedule.swapped += self._moved
+        self._moved = 0
+        return schedule
+
+    def steady(self) -> bool:
+        """Return whether the next steps only decode, until one ends or memory does."""
+        if self._displaces or len(self.running) > self._preset.max_num_batched_tokens:
+            return False
+        if not self.running or any(s.prefilling for s in self.running):
+            return False
+        head = self._head()
+        if head is None or len(self.running) >= self._preset.max_num_seqs:
+            return True
+        policy, admission = self._policy, self._admission
+        budget = self._preset.max_num_batched_tokens - len(self.running)
+        return (
+            policy.static_order
+            and admission.monotone
+            and not self._room(head, budget, self.free)
+        )
+
+    def decodable(self) -> int:
+        """Return for how many steps all running can decode.
+
+        To the first end, or until memory runs out; 0 where it has.
+
+        Complexity: O(r log d) with r running and d tokens to go.
+        """
+        steps = min(s.decode - s.produced for s in self.running)
+        if self._missing(steps) <= self.free:
+            return steps
+        low, high = 0, steps  # low fits, high does not
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._missing(middle) <= self.free:
+                low = middle
+            else:
+                high = middle
+        return low
+
+    def decode(self, steps: int) -> None:
+        """Let every running sequence produce `steps` tokens; see `decodable`."""
+        size = self._admission.size
+        for sequence in self.running:
+            sequence.produced += steps
+            sequence.computed += steps
+            blocks = size(sequence.computed)
+            self.free -= blocks - sequence.blocks
+            sequence.blocks = blocks
+
+    def _missing(self, steps: int) -> int:
+        """Return the blocks that all running need beyond theirs for so many steps."""
+        size = self._admission.size
+        return sum(size(s.computed + steps) - s.blocks for s in self.running)
+
+    def _continue(self, schedule: Schedule) -> int:
+        """Give the running their chunks; return the tokens left in the budget."""
+        budget = self._preset.max_num_batched_tokens
+        index = 0
+        while index < len(self.running) and (budget or not index):
+            sequence = self.running[index]
+            chunk = min(sequence.known - sequence.computed, budget)
+            need = self._admission.size(sequence.computed + chunk) - sequence.blocks
+            while need > self.free:
+                victim = self._live[next(self._policy.victims()).id]
+                if victim in schedule.chunks:
+                    budget += schedule.chunks.pop(victim)
+                    index -= 1
+                self._preempt(victim)
+                if victim is sequence:
+                    break
+            else:
+                self._give(sequence, chunk, schedule)
+                budget -= chunk
+                index += 1
+        return budget
+
+    def _admit(self, schedule: Schedule, budget: int) -> None:
+        """Start the head of the line while there is room for it."""
+        policy = self._policy
+        while budget and len(self.running) < self._preset.max_num_seqs:
+            head = self._head()
+            if head is None:
+                return
+            if not self._room(head, budget, self.free):
+                policy.refuse(head.id)
+                return
+            policy.start(head.id)
+            del self.waiting[head.id]
+            self.running.append(head)
+            schedule.started.append(head)
+            head.computed = head.swapped
+            schedule.swapped += head.swapped
+            head.swapped = 0
+            chunk = min(head.known - head.computed, budget)
+            self._give(head, chunk, schedule)
+            budget -= chunk
+
+    def _give(self, sequence: Sequence, chunk: int, schedule: Schedule) -> None:
+        blocks = self._admission.size(sequence.computed + chunk)
+        self.free -= blocks - sequence.blocks
+        sequence.blocks = blocks
+        schedule.chunks[sequence] = chunk
+
+    def _displace(self) -> None:
+        """Take out what the policy puts behind a head that has no room."""
+        budget = self._preset.max_num_batched_tokens
+        while (head := self._head()) is not None:
+            full = len(self.running) >= self._preset.max_num_seqs
+            if not full and self._room(head, budget, self.free):
+                return
+            victim = next(self._policy.victims(), None)
+            if victim is None or not self._policy.preempts(head.task.told, victim):
+                return
+            self._preempt(self._live[victim.id])
+
+    def _preempt(self, sequence: Sequence) -> None:
+        self.preemptions += 1
+        sequence.preempted += 1
+        self.running.remove(sequence)
+        self.waiting[sequence.id] = sequence
+        self.free += sequence.blocks
+        sequence.blocks = 0
+        if self._swap:
+            sequence.swapped = sequence.computed
+            self._moved += sequence.computed
+        else:
+            sequence.prefilling = True
+        sequence.computed = 0
+        self._policy.requeue(sequence.id)
+
+    def _head(self) -> Sequence | None:
+        head = self._policy.peek()
+        return None if head is None else self.waiting[head.id]
+
+    def _room(self, head: Sequence, budget: int, free: int) -> bool:
+        chunk = min(head.known - head.swapped, budget)
+        return self._admission.room(head, chunk, self.running, free)
+
+    def _check(self) -> None:
+        """Assert that memory adds up and nobody is in two places."""
+        held = sum(sequence.blocks for sequence in self.running)
+        assert held + self.free == self._blocks
+        assert self.free >= 0
+        assert len(self.running) <= self._preset.max_num_seqs
+        running = {sequence.id for sequence in self.running}
+        assert not running & self.waiting.keys()
+        assert running | self.waiting.keys() == self._live.keys()
+        for sequence in self.running:
+            assert sequence.computed <= sequence.blocks * self._preset.block_size
+            assert sequence.computed <= sequence.known
+        for sequence in self.waiting.values():
+            assert sequence.blocks == sequence.computed == 0
