@@ -1,0 +1,113 @@
+"""The JSON form of a comparison, version 1 of its schema.
+
+Others read it: a change of meaning is a new version. The same scenario gives the same
+bytes, so nothing of the machine or the time of day is in it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+from justitia.engines.records import AgentRecord, InferenceRecord, RunRecord
+from justitia.engines.scenario import Scenario
+from justitia.engines.summary import Summary
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One policy's run: what was asked for, and what came."""
+
+    policy: str
+    options: Mapping[str, object]
+    record: RunRecord
+    summary: Summary
+
+
+def document(
+    scenario: Scenario,
+    results: Sequence[Result],
+    *,
+    version: str,
+    engine: Mapping[str, object],
+    predictor: str,
+) -> dict[str, Any]:
+    """Return the comparison as what `json.dumps` takes.
+
+    Parameters
+    ----------
+    version
+        Of the package.
+    engine
+        ``name``, ``preset``, ``capacity_tokens``, ``admission``, …
+    predictor
+        Its name.
+    """
+    return {
+        "schema": SCHEMA,
+        "version": version,
+        "seed": scenario.seed,
+        "engine": dict(engine),
+        "workload": {
+            "source": scenario.source,
+            "arrivals": scenario.arrivals,
+            "density": scenario.density,
+            "load": scenario.load,
+            "agents": len(scenario.agents),
+            "inferences": scenario.inferences,
+            "predictor": predictor,
+        },
+        "runs": [
+            {
+                "policy": result.policy,
+                "options": dict(result.options),
+                "summary": {k: _plain(v) for k, v in asdict(result.summary).items()},
+                "agents": [_agent(agent) for agent in result.record.agents],
+                "inferences": [_inference(one) for one in result.record.inferences],
+            }
+            for result in results
+        ],
+    }
+
+
+def dumps(content: Mapping[str, Any]) -> str:
+    """Return a document as text that ends in a newline; NaN and infinities refused."""
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _agent(agent: AgentRecord) -> dict[str, Any]:
+    return {
+        "id": agent.id,
+        "kind": agent.kind,
+        "arrival": agent.arrival,
+        "finish": agent.finish,
+        "jct": agent.jct,
+        "cost": _plain(agent.cost),
+        "predicted_cost": _plain(agent.predicted_cost),
+        "tag": _plain(agent.tag),
+        "reference_finish": agent.reference_finish,
+        "outcome": agent.outcome,
+        "reason": agent.reason or None,
+    }
+
+
+def _inference(inference: InferenceRecord) -> dict[str, Any]:
+    return {
+        "id": inference.id,
+        "agent": inference.agent,
+        "stage": inference.stage,
+        "start_step": inference.start_step,
+        "finish_step": inference.finish_step,
+        "start": inference.start,
+        "finish": inference.finish,
+        "preempted": inference.preempted,
+        "outcome": inference.outcome,
+    }
+
+
+def _plain(value: object) -> object:
+    """Return a Fraction as a float; JSON has none."""
+    return float(value) if isinstance(value, Fraction) else value
