@@ -5,7 +5,7 @@ from justitia.engines.sim import SimEngine, load_preset
 from justitia.policy.exact import shown
 
 EXTRAS = {"vllm": "vllm", "sglang": "sglang", "openai": "gateway"}
-"""Engines that do not come with the bare install, and the extra that each comes with."""
+"""Engines that the bare install does not bring, and the extra that each comes with."""
 
 
 def engine_names() -> list[str]:
@@ -38,7 +38,9 @@ def create_engine(
             f"pip install 'justitia[{EXTRAS[name]}]' "
             "(its adapter is not in this version yet, which runs on sim only)"
         )
-    raise EngineError(f"no engine {shown(name)}; there are: {', '.join(engine_names())}")
+    raise EngineError(
+        f"no engine {shown(name)}; there are: {', '.join(engine_names())}"
+    )
 
 
 class EngineNotInstalled(EngineError):

@@ -96,28 +96,31 @@ def build(
         raise WorkloadError("give a density or a load, not both")
     specs = _agents(workload, agents, seed)
     own = bool(specs) and all(spec.arrival is not None for spec in specs)
-    if arrivals is None and own and density is None and load is None:
-        last = max(spec.arrival or 0.0 for spec in specs)
+    if arrivals is None:
+        asked = density is not None or load is not None
+        arrivals = "workload" if own and not asked else "poisson"
+    if arrivals == "workload":
         times = [spec.arrival or 0.0 for spec in specs]
-        return _scenario(
-            specs, times, workload, "workload", None, load_in(preset, specs, last), seed
-        )
-    if arrivals == "burst":
-        return _scenario(specs, burst(len(specs)), workload, "burst", None, None, seed)
-    if load is None:
-        density = positive_float(2 if density is None else density, "density")
-        load = BASE_LOAD * density
+        density, load = None, load_in(preset, specs, max(times))
+    elif arrivals == "burst":
+        times, density, load = burst(len(specs)), None, None
     else:
-        load = positive_float(load, "load")
-        density = load / BASE_LOAD
-    length = window(preset, specs, load)
-    if arrivals is None or arrivals == "poisson":
-        times = poisson(len(specs), length, seed)
-    else:
-        stamps = read_stamps(Path(arrivals))
-        times = from_trace(stamps, len(specs), length, seed)
-    name = arrivals or "poisson"
-    return _scenario(specs, times, workload, name, density, load, seed)
+        if load is None:
+            density = positive_float(2 if density is None else density, "density")
+            load = BASE_LOAD * density
+        else:
+            load = positive_float(load, "load")
+            density = load / BASE_LOAD
+        length = window(preset, specs, load)
+        if arrivals == "poisson":
+            times = poisson(len(specs), length, seed)
+        else:
+            times = from_trace(read_stamps(arrivals), len(specs), length, seed)
+    placed = [
+        replace(spec, arrival=time) for spec, time in zip(specs, times, strict=True)
+    ]
+    placed.sort(key=lambda spec: spec.arrival or 0.0)
+    return Scenario(tuple(placed), workload, arrivals, density, load, seed)
 
 
 def window(preset: Preset, agents: Sequence[AgentSpec], load: float) -> float:
@@ -131,9 +134,24 @@ def window(preset: Preset, agents: Sequence[AgentSpec], load: float) -> float:
     return _full_seconds(preset, agents) / load
 
 
-def load_in(preset: Preset, agents: Sequence[AgentSpec], seconds: float) -> float | None:
+def load_in(
+    preset: Preset, agents: Sequence[AgentSpec], seconds: float
+) -> float | None:
     """Return the load ρ of `agents` that arrive within `seconds`; see `window`."""
     return _full_seconds(preset, agents) / seconds if seconds else None
+
+
+def step_seconds(preset: Preset, footprint: float = 512) -> float:
+    """Return the seconds of a step that decodes with a full cache.
+
+    Parameters
+    ----------
+    footprint
+        KV tokens of one sequence, on average.
+    """
+    capacity = preset.capacity_tokens
+    sequences = min(preset.max_num_seqs, max(1, int(capacity / footprint)))
+    return preset.duration_ps(0, sequences, capacity) / PICOSECONDS
 
 
 def positive_float(value: float, what: str) -> float:
@@ -147,10 +165,7 @@ def _full_seconds(preset: Preset, agents: Sequence[AgentSpec]) -> float:
     steps = sum(i.decode_tokens or 1 for a in agents for i in a.inferences)
     if not work:
         return 0.0
-    capacity = preset.capacity_tokens
-    sequences = min(preset.max_num_seqs, max(1, capacity * steps // work))
-    step = preset.duration_ps(0, sequences, capacity)
-    return work / capacity * step / PICOSECONDS
+    return work / preset.capacity_tokens * step_seconds(preset, work / steps)
 
 
 def _agents(workload: str, agents: int, seed: int) -> list[AgentSpec]:
@@ -161,19 +176,3 @@ def _agents(workload: str, agents: int, seed: int) -> list[AgentSpec]:
     if path.is_dir():
         return real_mix(specs, agents, seed)
     return sample(specs, agents, seed)
-
-
-def _scenario(
-    specs: Sequence[AgentSpec],
-    times: Sequence[float],
-    source: str,
-    arrivals: str,
-    density: float | None,
-    load: float | None,
-    seed: int,
-) -> Scenario:
-    placed = [
-        replace(spec, arrival=time) for spec, time in zip(specs, times, strict=True)
-    ]
-    placed.sort(key=lambda spec: spec.arrival or 0.0)
-    return Scenario(tuple(placed), source, arrivals, density, load, seed)

@@ -19,7 +19,7 @@ from justitia.policy.costs import (
 from justitia.policy.errors import PolicyError
 from justitia.policy.justitia import SelectivePampering
 from justitia.policy.levels import AgentOrder, InferenceOrder
-from justitia.policy.registry import create, names, register
+from justitia.policy.registry import create, names, options, register
 
 __all__ = [
     "COST_MODELS",
@@ -39,5 +39,6 @@ __all__ = [
     "VirtualClock",
     "create",
     "names",
+    "options",
     "register",
 ]

@@ -260,16 +260,23 @@ class VirtualClock:
         active = [m for m in self._members.values() if m.entry is not None]
         assert self._active == len(active)
         assert self._weight == sum(_exact(m.weight) for m in active)
+        assert 0 <= self._value < float("inf")
         entries = {id(entry) for entry in self._heap}
-        for member in self._members.values():
-            assert self._members[member.key] is member
+        previous = -1
+        for key, member in self._members.items():
+            assert member.key is key
+            assert previous < member.seq < self._seq
+            previous = member.seq
+            assert member.cost > 0
+            assert member.weight > 0
             assert (member.entry is not None) == (member.tag > self._value)
             if member.entry is not None:
-                assert member.entry[1] == member.tag
+                assert member.entry[:3] == (float(member.tag), member.tag, member.seq)
+                assert member.entry[3] is member
                 assert id(member.entry) in entries
         for index in range(1, len(self._heap)):
             assert self._heap[(index - 1) // 2][:3] <= self._heap[index][:3]
-        assert len(self._heap) <= 2 * self._active + 17
+        assert len(self._heap) <= 2 * self._active + 16
 
 
 def _exact(weight: Number) -> int | Fraction:

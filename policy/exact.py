@@ -104,12 +104,15 @@ def quotient(work: Number, weight: Number) -> Number:
 def advanced(value: Number, work: Number, weight: Number) -> Number:
     """Return value + work / weight, rounded down only when denominators grow too long.
 
-    With `work` not negative the result is never less than `value`.
+    With `work` not negative the result is never less than `value`, and with `work` not
+    positive never more: a float rounds an exact `value` to neither side of it.
 
-    Complexity: O(1); the numbers have at most about `DENOMINATOR_BITS` bits.
+    Complexity: O(1); denominators have at most `DENOMINATOR_BITS` + `GRAIN_BITS` bits.
     """
     increment = quotient(work, weight)
     total = value + increment
+    if isinstance(total, float):
+        return max(total, value) if work >= 0 else min(total, value)
     if isinstance(total, Fraction):
         if total.denominator == 1:
             return total.numerator

@@ -46,7 +46,18 @@ def names() -> list[str]:
     return list(_FACTORIES)
 
 
-def create(name: str, **options: object) -> Policy:
+def options(name: str) -> list[str]:
+    """Return the options that a policy takes.
+
+    Raises
+    ------
+    PolicyError
+        If there is no such policy, naming those that there are.
+    """
+    return list(signature(_factory(name)).parameters)
+
+
+def create(name: str, **given: object) -> Policy:
     """Make a new policy.
 
     >>> create("justitia", tags="stage").name
@@ -58,18 +69,22 @@ def create(name: str, **options: object) -> Policy:
         If there is no such policy or option, naming those that there are; or if the
         value of an option is not allowed.
     """
+    takes = options(name)
+    unknown = [option for option in given if option not in takes]
+    if unknown:
+        raise PolicyError(
+            f"policy {name!r} has no option {unknown[0]!r}; "
+            f"it takes: {', '.join(takes) or 'none'}"
+        )
+    return _factory(name)(**given)
+
+
+def _factory(name: str) -> Callable[..., Policy]:
     factory = _FACTORIES.get(name) if isinstance(name, str) else None  # type: ignore[redundant-expr]
     if factory is None:
         known = ", ".join(names())
         raise PolicyError(f"no policy {shown(name)}; there are: {known}")
-    parameters = signature(factory).parameters
-    unknown = [option for option in options if option not in parameters]
-    if unknown:
-        takes = ", ".join(parameters) or "none"
-        raise PolicyError(
-            f"policy {name!r} has no option {unknown[0]!r}; it takes: {takes}"
-        )
-    return factory(**options)
+    return factory
 
 
 for _policy in (

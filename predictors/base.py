@@ -1,0 +1,56 @@
+"""What a predictor is asked and what it answers."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from justitia.policy import CostModel
+from justitia.policy.exact import Number, positive, tokens
+from justitia.workloads.agents import AgentSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What is thought of an agent before it runs.
+
+    Parameters
+    ----------
+    cost
+        Work of all its inferences, in the unit of the cost model that was asked for.
+        Finite and positive.
+    stage_costs
+        Work by stage, as `AgentSpec.depths` counts stages. Each finite and positive.
+    decode_tokens
+        Tokens that each inference will produce, by position.
+
+    Raises
+    ------
+    PolicyError
+        If a cost is not finite and positive, or a count of tokens is none.
+    """
+
+    cost: Number
+    stage_costs: tuple[Number, ...]
+    decode_tokens: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "cost", positive(self.cost, "predicted cost"))
+        costs = tuple(positive(c, "predicted stage cost") for c in self.stage_costs)
+        put(self, "stage_costs", costs)
+        counts = tuple(tokens(d, "predicted decode_tokens") for d in self.decode_tokens)
+        put(self, "decode_tokens", counts)
+
+
+class Predictor(ABC):
+    """Gives the cost of an agent before it runs.
+
+    An honest one looks only at what is known when the agent arrives: its kind and its
+    text. The same agent gets the same prediction whenever it is asked for.
+    """
+
+    name: str = ""
+    """What `justitia.predictors.create` makes it from."""
+
+    @abstractmethod
+    def predict(self, agent: AgentSpec, model: CostModel) -> Prediction:
+        """Return what `agent` is thought to cost under `model`."""
