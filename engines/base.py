@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from justitia.engines.records import RunRecord
 from justitia.policy import Policy, PolicyError
+from justitia.policy.exact import shown
 from justitia.predictors import Predictor
 from justitia.workloads import AgentSpec
 
@@ -41,7 +42,8 @@ class Engine(ABC):
         tags
             What the fair reference finishes: ``"agent"`` or ``"stage"`` by stage.
         progress
-            Called with the number of inferences that ended since its last call.
+            Called with the number of inferences that ended since its last call, for
+            whatever cause; the numbers add up to all of them.
 
         Raises
         ------
@@ -50,18 +52,31 @@ class Engine(ABC):
         """
 
 
-def conserved(record: RunRecord, injected: int) -> RunRecord:
+def conserved(record: RunRecord, agents: Sequence[AgentSpec]) -> RunRecord:
     """Return `record` once every inference of the workload is accounted for.
 
     Raises
     ------
     EngineError
-        If injected is not finished + cancelled + refused.
+        If injected is not finished + cancelled + refused, or an agent ended otherwise
+        than its inferences say.
     """
-    counts = {"finished": 0, "cancelled": 0, "refused": 0}
+    outcomes: dict[str, list[str]] = {spec.id: [] for spec in agents}
     for inference in record.inferences:
-        counts[inference.outcome] += 1
-    if sum(counts.values()) != injected:
-        told = ", ".join(f"{n} {outcome}" for outcome, n in counts.items())
-        raise EngineError(f"{injected} inferences went in, but {told} came out")
+        outcomes[inference.agent].append(inference.outcome)
+    for spec, agent in zip(agents, record.agents, strict=True):
+        ended = outcomes[spec.id]
+        told = ", ".join(f"{ended.count(o)} {o}" for o in sorted(set(ended)))
+        if len(ended) != len(spec.inferences):
+            raise EngineError(
+                f"{len(spec.inferences)} inferences of agent {shown(spec.id)} went in, "
+                f"but {told or 'none'} came out"
+            )
+        allowed = {agent.outcome}
+        if agent.outcome == "cancelled":
+            allowed.add("finished")  # some of it, before
+        if not set(ended) <= allowed:
+            raise EngineError(
+                f"agent {shown(spec.id)} {agent.outcome}, but with {told}"
+            )
     return record

@@ -176,7 +176,11 @@ class LagMeter:
         for unit in self._units[agent].values():
             unit.dropped = True
         if delivered:
-            self._clock.revise(agent, min(delivered, self._totals[agent]))
+            tag = self._clock.revise(agent, min(delivered, self._totals[agent]))
+            if tag > self._clock.value:
+                # It has its share until then: the rate of the others changes there.
+                mark = _Unit((tag, agent, -1))
+                heappush(self._pending, (mark.key, mark))
         else:
             self._clock.leave(agent)
         self._aim()

@@ -119,6 +119,15 @@ class Step:
     prefill: Mapping[str, int] = field(default_factory=dict)
     decode: Mapping[str, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name in ("prefill", "decode"):
+            counts: object = getattr(self, name)
+            if not isinstance(counts, Mapping):
+                raise PolicyError(
+                    f"{name} of a step must be a mapping from inference id to tokens, "
+                    f"not {shown(counts)}"
+                )
+
 
 def check_id(value: object, what: str) -> None:
     """Raise `PolicyError` unless `value` is a string that is not empty."""

@@ -15,7 +15,14 @@ from heapq import heapify, heappop, heappush
 from typing import TypeAlias
 
 from justitia.policy.errors import PolicyError
-from justitia.policy.exact import Number, advanced, not_negative, positive, shown
+from justitia.policy.exact import (
+    Number,
+    advanced,
+    exactly,
+    not_negative,
+    positive,
+    shown,
+)
 
 _Entry: TypeAlias = "tuple[float, Number, int, _Member]"
 
@@ -238,13 +245,13 @@ class VirtualClock:
         member.entry = entry
         heappush(self._heap, entry)
         self._active += 1
-        self._weight += _exact(member.weight)
+        self._weight += exactly(member.weight)
 
     def _remove(self, member: _Member) -> None:
         """Make a member inactive; its entry stays in the heap until it surfaces."""
         member.entry = None
         self._active -= 1
-        self._weight -= _exact(member.weight)
+        self._weight -= exactly(member.weight)
         if len(self._heap) > 2 * self._active + 16:
             self._heap = [e for e in self._heap if e[3].entry is e]
             heapify(self._heap)
@@ -259,7 +266,7 @@ class VirtualClock:
         """Assert the invariants of the representation."""
         active = [m for m in self._members.values() if m.entry is not None]
         assert self._active == len(active)
-        assert self._weight == sum(_exact(m.weight) for m in active)
+        assert self._weight == sum(exactly(m.weight) for m in active)
         assert 0 <= self._value < float("inf")
         entries = {id(entry) for entry in self._heap}
         previous = -1
@@ -277,7 +284,3 @@ class VirtualClock:
         for index in range(1, len(self._heap)):
             assert self._heap[(index - 1) // 2][:3] <= self._heap[index][:3]
         assert len(self._heap) <= 2 * self._active + 16
-
-
-def _exact(weight: Number) -> int | Fraction:
-    return Fraction(weight) if isinstance(weight, float) else weight

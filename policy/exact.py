@@ -111,6 +111,8 @@ def advanced(value: Number, work: Number, weight: Number) -> Number:
     """
     increment = quotient(work, weight)
     total = value + increment
+    if type(total) is int:
+        return total
     if isinstance(total, float):
         return max(total, value) if work >= 0 else min(total, value)
     if isinstance(total, Fraction):
@@ -121,6 +123,11 @@ def advanced(value: Number, work: Number, weight: Number) -> Number:
             grains = int(increment * _GRAIN // 1)
             return value + Fraction(grains, _GRAIN)
     return total
+
+
+def exactly(value: Number) -> int | Fraction:
+    """Return `value` without rounding: a float as the binary fraction that it is."""
+    return Fraction(value) if isinstance(value, float) else value
 
 
 def shown(value: object) -> str:

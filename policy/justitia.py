@@ -13,7 +13,14 @@ from justitia.policy.agents import Agent, Step
 from justitia.policy.clock import VirtualClock
 from justitia.policy.costs import COST_MODELS, CostModel
 from justitia.policy.errors import PolicyError
-from justitia.policy.exact import Number, finite, positive, quotient, shown
+from justitia.policy.exact import (
+    LARGEST,
+    Number,
+    finite,
+    positive,
+    quotient,
+    shown,
+)
 from justitia.policy.ledger import Account, Entry
 from justitia.policy.levels import AgentOrder
 
@@ -25,16 +32,31 @@ class _Pampered(Account):
     ----------
     promised
         The total cost that the clock knows, 0 before it knows any.
+    planned, further
+        What it is made of, with a tag a stage: the costs in `Agent.stage_costs` of the
+        stages that are ready, as they stand there, and those of inferences beyond them.
     tags
         The tag of each stage that has one (of stage 0 alone with a tag an agent).
+    latest
+        The stage whose tag was set last, which need not be the one of the largest
+        number. Its tag is the clock's.
     """
 
-    __slots__ = ("promised", "tags")
+    __slots__ = ("further", "latest", "planned", "promised", "tags")
 
     def __init__(self, agent: Agent, seq: int) -> None:
         super().__init__(agent, seq)
         self.promised: Number = 0
+        self.planned: Number = 0
+        self.further: Number = 0
         self.tags: dict[int, Number] = {}
+        self.latest = 0
+
+    def scaled(self, cost: Number) -> Number:
+        """Return `cost` in proportion to what the agent's cost was revised to."""
+        if self.cost == self.agent.cost:
+            return cost
+        return quotient(cost * self.cost, self.agent.cost)
 
 
 class SelectivePampering(AgentOrder):
@@ -90,8 +112,10 @@ class SelectivePampering(AgentOrder):
         if not isinstance(cost, CostModel):
             _one_of(cost, COST_MODELS, "cost")
             cost = COST_MODELS[cost]()
-        if growth is not None and positive(growth, "growth") < 1:
-            raise PolicyError(f"growth must be at least 1, not {shown(growth)}")
+        if growth is not None:
+            growth = positive(growth, "growth")
+            if growth < 1:
+                raise PolicyError(f"growth must be at least 1, not {shown(growth)}")
         if (clock == "nominal") != (capacity is not None):
             raise PolicyError(
                 'clock="nominal" needs a capacity, and no other clock takes one; '
@@ -101,11 +125,10 @@ class SelectivePampering(AgentOrder):
         self.cost_model = cost
         self.static_order = self.additive = growth is None
         self._growth = growth
+        seconds = positive(step_seconds, "step_seconds")
         self._rate: Number | None = None  # of the nominal clock, work a second
         if capacity is not None:
-            self._rate = quotient(
-                positive(capacity, "capacity"), positive(step_seconds, "step_seconds")
-            )
+            self._rate = quotient(positive(capacity, "capacity"), seconds)
         self.clock = VirtualClock()
         """Keyed by an account's number, since an id may come again while its first
         bearer is still being served by the reference."""
@@ -115,8 +138,7 @@ class SelectivePampering(AgentOrder):
         """Open an account, with its tag unless tags come stage by stage."""
         account = _Pampered(agent, seq)
         if not self.by_stage:
-            account.promised = agent.cost
-            account.tags[0] = self.clock.arrive(seq, agent.cost, agent.weight)
+            self._promise(account, agent.cost, stage=0)
         return account
 
     def key(self, account: Account, stage: int) -> tuple[object, ...]:
@@ -131,15 +153,14 @@ class SelectivePampering(AgentOrder):
         account, stage = _pampered(entry.account), entry.inference.stage
         inference = entry.inference
         costs = account.agent.stage_costs or (account.agent.cost,)
-        if stage < len(costs):
-            if stage in account.tags:
-                return
-            cost = costs[stage]
-            if account.cost != account.agent.cost:  # revised: all stages alike
-                cost = quotient(cost * account.cost, account.agent.cost)
-        else:
+        if stage >= len(costs):
             cost = self.cost_model(inference.prompt_tokens, inference.decode_tokens)
-        self._promise(account, account.promised + cost, stage)
+            self._promise(account, account.promised + cost, stage)
+            account.further += cost
+        elif stage not in account.tags:
+            cost = costs[stage]
+            self._promise(account, account.promised + account.scaled(cost), stage)
+            account.planned += cost
 
     def served(self, step: Step) -> None:
         """Share what the step delivered, then let the outgrown grow."""
@@ -147,10 +168,10 @@ class SelectivePampering(AgentOrder):
         if self._rate is None:
             self._share(sum(got.values()))
         if self._growth is not None:
-            for account in got:
-                promised = _pampered(account).promised
-                if account.service > promised:
-                    self._rescale(account, account.service * self._growth)
+            for account in map(_pampered, got):
+                if account.service > account.promised:
+                    cost = min(account.service * self._growth, LARGEST)
+                    self._promise(account, cost, account.latest)
 
     def advance(self, seconds: Number) -> None:
         """Drive the nominal clock; see `Policy.advance`."""
@@ -159,13 +180,13 @@ class SelectivePampering(AgentOrder):
             self._share(self._rate * seconds)
 
     def revised(self, account: Account) -> None:
-        """Scale what the clock knows of the agent to its new cost."""
-        if account.seq in self.clock:
-            pampered = _pampered(account)
+        """Tell the clock the new cost, or the part of it that the ready stages are."""
+        pampered = _pampered(account)
+        if pampered.tags:
             cost = account.cost
             if self.by_stage:
-                cost = quotient(pampered.promised * cost, pampered.agent.cost)
-            self._rescale(account, cost)
+                cost = pampered.scaled(pampered.planned) + pampered.further
+            self._promise(pampered, cost, pampered.latest)
 
     def left(self, account: Account) -> None:
         """Settle the agent at what it was delivered; see the class."""
@@ -188,9 +209,7 @@ class SelectivePampering(AgentOrder):
         PolicyError
             If the agent is unknown.
         """
-        account = self._accounts.get(agent_id)
-        if account is None:
-            raise PolicyError(f"agent {shown(agent_id)} has not arrived or has left")
+        account = self._known(agent_id)
         return self.clock.tag(account.seq) if account.seq in self.clock else None
 
     def _share(self, work: Number) -> None:
@@ -207,11 +226,8 @@ class SelectivePampering(AgentOrder):
             tag = self.clock.arrive(account.seq, cost, account.agent.weight)
         account.promised = cost
         account.tags[stage] = tag
+        account.latest = stage
         self.reorder(account, stage)
-
-    def _rescale(self, account: Account, cost: Number) -> None:
-        pampered = _pampered(account)
-        self._promise(pampered, cost, max(pampered.tags))
 
     def _check(self) -> None:
         super()._check()
@@ -220,8 +236,8 @@ class SelectivePampering(AgentOrder):
             pampered = _pampered(account)
             assert (account.seq in self.clock) == bool(pampered.tags)
             if pampered.tags:
-                latest = pampered.tags[max(pampered.tags)]
-                assert self.clock.tag(account.seq) == latest
+                assert self.clock.tag(account.seq) == pampered.tags[pampered.latest]
+                assert self.clock._members[account.seq].cost == pampered.promised
         live = {account.seq for account in self._accounts.values()}
         assert not live & self._settled
         assert all(self.clock.tag(s) > self.clock.value for s in self._settled)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from justitia.policy.agents import Agent, Inference, Step, check_id
 from justitia.policy.base import Policy
 from justitia.policy.errors import PolicyError
-from justitia.policy.exact import Number, positive, shown
+from justitia.policy.exact import MOST_TOKENS, Number, finite, positive, shown
 
 
 class Account:
@@ -42,49 +42,48 @@ class Account:
 class Group:
     """The waiting inferences of an account that stand in line together.
 
+    Attributes
+    ----------
+    entries
+        By number of submission, in that order.
+    place
+        Its key in the line of groups; None when that must be asked for again.
+
     Complexity: O(1) each, but `add` of one that stands neither first nor last (a
     preempted one that comes back) O(k log k), with k in the group.
     """
 
-    __slots__ = ("_entries", "account", "stage")
+    __slots__ = ("account", "entries", "place", "stage")
 
     def __init__(self, account: "Account", stage: int) -> None:
         self.account = account
         self.stage = stage
-        self._entries: OrderedDict[int, Entry] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __iter__(self) -> "Iterator[Entry]":
-        """Yield the entries in order of submission."""
-        return iter(self._entries.values())
+        self.entries: OrderedDict[int, Entry] = OrderedDict()
+        self.place: tuple[object, ...] | None = None
 
     def add(self, entry: "Entry") -> None:
         """Put an entry at its place."""
-        entries, seq = self._entries, entry.seq
-        behind = not entries or seq > next(reversed(entries))
-        before = not behind and seq < next(iter(entries))
+        entries, seq = self.entries, entry.seq
+        if not entries or seq > next(reversed(entries)):
+            entries[seq] = entry
+            return
+        first = seq < next(iter(entries))
         entries[seq] = entry
-        if before:
+        if first:
             entries.move_to_end(seq, last=False)
-        elif not behind:
+        else:
             for place in sorted(entries):
                 entries.move_to_end(place)
 
-    def remove(self, entry: "Entry") -> None:
-        """Take an entry out."""
-        del self._entries[entry.seq]
-
     def first(self) -> "Entry":
         """Return the entry submitted first; the group must not be empty."""
-        return next(iter(self._entries.values()))
+        return next(iter(self.entries.values()))
 
     def _check(self) -> None:
         """Assert that the entries are the account's, in order."""
-        seqs = list(self._entries)
+        seqs = list(self.entries)
         assert seqs == sorted(seqs)
-        for seq, entry in self._entries.items():
+        for seq, entry in self.entries.items():
             assert entry.seq == seq
             assert entry.account is self.account
 
@@ -103,12 +102,12 @@ class Entry:
         first.
     prefilled
         Whether any step has computed a token of its prompt.
-    charged
-        Whether its start was charged, in policies that charge for a start.
+    charge
+        What its start was charged, in policies that charge for a start; None before.
     """
 
     __slots__ = (
-        "account", "charged", "inference", "prefilled", "produced", "seq", "work"
+        "account", "charge", "inference", "prefilled", "produced", "seq", "work"
     )  # fmt: skip
 
     def __init__(self, inference: Inference, account: Account, seq: int) -> None:
@@ -118,7 +117,7 @@ class Entry:
         self.produced = 0
         self.work: Number = 0
         self.prefilled = False
-        self.charged = False
+        self.charge: Number | None = None
 
 
 class Ledger(Policy):
@@ -235,7 +234,9 @@ class Ledger(Policy):
             raise PolicyError(f"serve takes a Step, not {shown(step)}")
         for what, counts in (("prefill", step.prefill), ("decode", step.decode)):
             if counts and (
-                set(map(type, counts.values())) != {int} or min(counts.values()) < 0
+                set(map(type, counts.values())) != {int}
+                or min(counts.values()) < 0
+                or max(counts.values()) > MOST_TOKENS
             ):
                 _refuse_counts(what, counts.items())
         self.served(step)
@@ -267,12 +268,7 @@ class Ledger(Policy):
 
     def revise(self, agent_id: str, cost: Number) -> None:
         """Replace an agent's predicted cost; see `Policy.revise`."""
-        account = self._accounts.get(agent_id)
-        if account is None:
-            raise PolicyError(
-                f"agent {shown(agent_id)} has not arrived or has left; it has no cost "
-                "to revise"
-            )
+        account = self._known(agent_id)
         before = account.cost
         account.cost = positive(cost, f"cost of agent {shown(agent_id)}")
         try:
@@ -280,6 +276,19 @@ class Ledger(Policy):
         except PolicyError:
             account.cost = before
             raise
+
+    def refuse(self, inference_id: str) -> None:
+        """Check that the inference waits; see `Policy.refuse`."""
+        self._in(self._waiting, inference_id, "waiting")
+
+    def advance(self, seconds: Number) -> None:
+        """Check the number; see `Policy.advance`."""
+        finite(seconds, "seconds")
+
+    def tag(self, agent_id: str) -> Number | None:
+        """Check that the agent is here; see `Policy.tag`."""
+        self._known(agent_id)
+        return None
 
     def order(self) -> Iterator[Inference]:
         """Yield the line; see `Policy.order`."""
@@ -296,42 +305,43 @@ class Ledger(Policy):
 
     # For subclasses -----------------------------------------------------------------
 
-    def produce(self, step: Step) -> list[tuple[Entry, int]]:
-        """Book the tokens of a step; return the entries that produced, with how many.
+    def produce(self, step: Step) -> Iterator[Entry]:
+        """Book the tokens of a step; yield the running entries that it let produce.
 
-        An entry that has nothing to produce is there with 0 once its prompt is done.
+        An entry that has nothing to produce is among them when its prompt is done.
         """
         running = self._running
         for inference_id, tokens in step.prefill.items():
             if tokens and inference_id in running:
                 running[inference_id].prefilled = True
-        produced = []
         for inference_id, tokens in step.decode.items():
             entry = running.get(inference_id)
             if entry is not None:
                 entry.produced += tokens
                 if tokens or not (entry.produced or entry.inference.decode_tokens):
-                    produced.append((entry, tokens))
-        return produced
+                    yield entry
 
     def deliver(self, step: Step) -> dict[Account, Number]:
         """Book the tokens and the work of a step; return what each account got."""
         work_of = self.cost_model.delivered
         got: dict[Account, Number] = {}
-        for entry, _ in self.produce(step):
+        for entry in self.produce(step):
             inference = entry.inference
             work = work_of(
                 inference.prompt_tokens, entry.produced, inference.decode_tokens
             )
             account = entry.account
-            got[account] = got.get(account, 0) + work - entry.work
+            gain = work - entry.work
             entry.work = work
-        for account, gain in got.items():
             account.service += gain
+            got[account] = got.get(account, 0) + gain
         return got
 
     def _in(self, state: dict[str, Entry], inference_id: str, name: str) -> Entry:
-        entry = state.get(inference_id)
+        try:
+            entry = state.get(inference_id)
+        except TypeError:  # not hashable, so not an id
+            entry = None
         if entry is None:
             check_id(inference_id, "inference id")
             known = inference_id in self._waiting or inference_id in self._running
@@ -340,6 +350,13 @@ class Ledger(Policy):
                 + ("" if known else ", nor known at all")
             )
         return entry
+
+    def _known(self, agent_id: str) -> Account:
+        check_id(agent_id, "agent id")
+        account = self._accounts.get(agent_id)
+        if account is None:
+            raise PolicyError(f"agent {shown(agent_id)} has not arrived or has left")
+        return account
 
     def _next(self) -> int:
         self._seq += 1
@@ -366,8 +383,8 @@ class Ledger(Policy):
 
 def _refuse_counts(what: str, counts: Iterable[tuple[str, object]]) -> None:
     for inference_id, count in counts:
-        if type(count) is not int or count < 0:
+        if type(count) is not int or not 0 <= count <= MOST_TOKENS:
             raise PolicyError(
-                f"{what} of inference {shown(inference_id)} must be an int that is not "
-                f"negative, not {shown(count)}"
+                f"{what} of inference {shown(inference_id)} must be an int from 0 to "
+                f"{MOST_TOKENS}, not {shown(count)}"
             )

@@ -75,7 +75,8 @@ class AgentOrder(Ledger):
     def key(self, account: Account, stage: int) -> tuple[object, ...]:
         """Return what decides the order; arrival decides among equals.
 
-        `stage` is 0 throughout unless `by_stage`.
+        It is asked for again only after `reorder`. `stage` is 0 throughout unless
+        `by_stage`.
         """
 
     def rank(self, entry: Entry) -> tuple[object, ...]:
@@ -91,36 +92,62 @@ class AgentOrder(Ledger):
         group = account.groups.get(stage)
         if group is None:
             group = account.groups[stage] = Group(account, stage)
-        if not group:
+        if not group.entries:
             self._place(group)
         group.add(entry)
 
     def dequeue(self, entry: Entry) -> None:
         """Take an entry out of its group, and an empty group out of the line."""
         group = entry.account.groups[entry.inference.stage if self.by_stage else 0]
-        group.remove(entry)
-        if not group:
+        del group.entries[entry.seq]
+        if not group.entries:
             self._line.discard(group)
 
+    def revised(self, account: Account) -> None:
+        """Move all that the account has in line to the place of its key now."""
+        for stage in account.groups:
+            self.reorder(account, stage)
+
     def reorder(self, account: Account, stage: int = 0) -> None:
-        """Move an account's group, if any of it waits, to the place of its key now."""
+        """Take note that an account's key is another; move what of it waits."""
         group = account.groups.get(stage)
-        if group:
-            self._place(group)
+        if group is not None:
+            group.place = None
+            if group.entries:
+                self._place(group)
+                self._moves += 1
+
+    def outdate(self, account: Account, stage: int = 0) -> None:
+        """Take note that an account's key has grown; move it no sooner than need be.
+
+        Where a group first in line is outdated `peek` moves it on, so that agents far
+        behind the head cost nothing. `walk` does not: a policy that outdates keys has
+        one of its own.
+        """
+        group = account.groups.get(stage)
+        if group is not None:
+            group.place = None
             self._moves += 1
 
     def peek(self) -> Inference | None:
         """Return the first inference of the first agent."""
         group = self._line.peek()
+        while group is not None and group.place is None:
+            self._place(group)
+            group = self._line.peek()
         return None if group is None else group.first().inference
 
     def walk(self) -> Iterator[Entry]:
         """Yield agent by agent."""
-        return (entry for group in self._line for entry in group)
+        return (entry for group in self._line for entry in group.entries.values())
 
     def _place(self, group: Group) -> None:
-        account, stage = group.account, group.stage
-        self._line.push(group, (*self.key(account, stage), account.seq, stage))
+        place = group.place
+        if place is None:
+            account, stage = group.account, group.stage
+            place = (*self.key(account, stage), account.seq, stage)
+            group.place = place
+        self._line.push(group, place)
 
     def _check(self) -> None:
         super()._check()
@@ -130,7 +157,9 @@ class AgentOrder(Ledger):
             for stage, group in account.groups.items():
                 group._check()
                 assert (group.account, group.stage) == (account, stage)
-                assert bool(group) == (group in self._line)
-                waiting |= set(group)
+                assert bool(group.entries) == (group in self._line)
+                key = (*self.key(account, stage), account.seq, stage)
+                assert group.place in (None, key)
+                waiting |= set(group.entries.values())
         assert waiting == set(self._waiting.values())
-        assert all(group for group in self._line)
+        assert all(group.entries for group in self._line)

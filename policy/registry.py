@@ -1,7 +1,7 @@
 """Policies by name, so that a policy is a line in a configuration file."""
 
 from collections.abc import Callable
-from inspect import signature
+from inspect import Parameter, signature
 
 from justitia.policy.agent_fcfs import AgentFCFS
 from justitia.policy.base import Policy
@@ -15,6 +15,7 @@ from justitia.policy.srjf import SRJF
 from justitia.policy.vtc import VTC
 
 _FACTORIES: dict[str, Callable[..., Policy]] = {}
+_KEYWORDS = (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def register(name: str, factory: Callable[..., Policy]) -> None:
@@ -30,7 +31,7 @@ def register(name: str, factory: Callable[..., Policy]) -> None:
     Raises
     ------
     PolicyError
-        If the name is empty or taken.
+        If the name is empty or taken, or the factory cannot be called.
     """
     if not isinstance(name, str) or not name:  # type: ignore[redundant-expr]
         raise PolicyError(
@@ -38,6 +39,8 @@ def register(name: str, factory: Callable[..., Policy]) -> None:
         )
     if name in _FACTORIES:
         raise PolicyError(f"there is a policy {name!r} already")
+    if not callable(factory):
+        raise PolicyError(f"a policy's factory must be callable, not {shown(factory)}")
     _FACTORIES[name] = factory
 
 
@@ -47,14 +50,14 @@ def names() -> list[str]:
 
 
 def options(name: str) -> list[str]:
-    """Return the options that a policy takes.
+    """Return the options that a policy takes, as far as it names them.
 
     Raises
     ------
     PolicyError
         If there is no such policy, naming those that there are.
     """
-    return list(signature(_factory(name)).parameters)
+    return [p.name for p in _parameters(name) if p.kind in _KEYWORDS]
 
 
 def create(name: str, **given: object) -> Policy:
@@ -71,12 +74,16 @@ def create(name: str, **given: object) -> Policy:
     """
     takes = options(name)
     unknown = [option for option in given if option not in takes]
-    if unknown:
+    if unknown and all(p.kind is not p.VAR_KEYWORD for p in _parameters(name)):
         raise PolicyError(
             f"policy {name!r} has no option {unknown[0]!r}; "
             f"it takes: {', '.join(takes) or 'none'}"
         )
     return _factory(name)(**given)
+
+
+def _parameters(name: str) -> list[Parameter]:
+    return list(signature(_factory(name)).parameters.values())
 
 
 def _factory(name: str) -> Callable[..., Policy]:

@@ -24,7 +24,3 @@ class SRJF(AgentOrder):
         """Move the agents that the step served and that wait for more."""
         for account in self.deliver(step):
             self.reorder(account)
-
-    def revised(self, account: Account) -> None:
-        """Move the agent to the place of its new cost."""
-        self.reorder(account)

@@ -6,22 +6,27 @@ admission rule of the engine (``lookahead``), not part of its order.
 """
 
 from collections.abc import Iterator
-from heapq import heappop, heapreplace
+from heapq import heapify, heappop, heapreplace
 
 from justitia.policy.agents import Agent, Step
-from justitia.policy.exact import Number, not_negative, quotient
+from justitia.policy.exact import Number, advanced, exactly, not_negative
 from justitia.policy.ledger import Account, Entry
 from justitia.policy.levels import AgentOrder
 
 
 class _Client(Account):
-    """An account with VTC's counter: token service per unit of weight."""
+    """An account with VTC's counter: token service per unit of weight.
 
-    __slots__ = ("counter",)
+    Counters are exact even where weights or prices are floats: a charge that is taken
+    back leaves nothing behind.
+    """
+
+    __slots__ = ("counter", "weight")
 
     def __init__(self, agent: Agent, seq: int) -> None:
         super().__init__(agent, seq)
         self.counter: Number = 0
+        self.weight = exactly(agent.weight)
 
 
 class VTC(AgentOrder):
@@ -42,8 +47,8 @@ class VTC(AgentOrder):
 
     def __init__(self, *, prompt_price: Number = 1, decode_price: Number = 2) -> None:
         super().__init__()
-        self._prompt_price = not_negative(prompt_price, "prompt_price")
-        self._decode_price = not_negative(decode_price, "decode_price")
+        self._prompt_price = exactly(not_negative(prompt_price, "prompt_price"))
+        self._decode_price = exactly(not_negative(decode_price, "decode_price"))
         self._last_left: Account | None = None
 
     def account(self, agent: Agent, seq: int) -> Account:
@@ -57,12 +62,14 @@ class VTC(AgentOrder):
     def submitted(self, entry: Entry) -> None:
         """Lift the counter of an agent that had nothing waiting."""
         client = _client(entry.account)
-        if client.groups.get(0):  # it has something waiting
+        group = client.groups.get(0)
+        if group is not None and group.entries:
             return
-        first = self._line.peek()
-        floor = self._last_left if first is None else first.account
-        if floor is not None:
-            client.counter = max(client.counter, _client(floor).counter)
+        head = self.peek()
+        floor = self._last_left if head is None else self._accounts[head.agent]
+        if floor is not None and _client(floor).counter > client.counter:
+            client.counter = _client(floor).counter
+            self.reorder(client)
 
     def dequeue(self, entry: Entry) -> None:
         """Take an entry out of the line; note who was the last to leave it."""
@@ -72,53 +79,62 @@ class VTC(AgentOrder):
 
     def started(self, entry: Entry) -> None:
         """Charge the prompt, once in an inference's life."""
-        if not entry.charged:
-            entry.charged = True
-            _client(entry.account).counter += self._prompt_charge(entry)
-            self.reorder(entry.account)
+        if entry.charge is None:
+            client = _client(entry.account)
+            before, client.counter = client.counter, self._after(client.counter, entry)
+            entry.charge = client.counter - before
+            self.outdate(client)
 
     def requeued(self, entry: Entry) -> None:
         """Take back the charge of a start that was not served."""
-        if not entry.prefilled and not entry.produced:
-            entry.charged = False
-            _client(entry.account).counter -= self._prompt_charge(entry)
-            self.reorder(entry.account)
+        if entry.charge is not None and not entry.prefilled and not entry.produced:
+            client = _client(entry.account)
+            client.counter -= entry.charge
+            entry.charge = None
+            self.reorder(client)
 
     def served(self, step: Step) -> None:
         """Charge the tokens produced."""
-        tokens: dict[Account, int] = {}
-        for entry, count in self.produce(step):
-            tokens[entry.account] = tokens.get(entry.account, 0) + count
-        for account, count in tokens.items():
-            price = self._decode_price * count
-            _client(account).counter += quotient(price, account.agent.weight)
-            self.reorder(account)
+        price = self._decode_price
+        for entry in self.produce(step):
+            client = _client(entry.account)
+            tokens = step.decode[entry.inference.id]
+            client.counter = advanced(client.counter, price * tokens, client.weight)
+            self.outdate(client)
 
     def walk(self) -> Iterator[Entry]:
         """Yield the line as `pop` would give it: each start raises a counter."""
         heap: list[tuple[Number, int, Iterator[Entry], Entry]] = []
         for group in self._line:
-            client, entries = _client(group.account), iter(group)
+            client, entries = _client(group.account), iter(group.entries.values())
             heap.append((client.counter, client.seq, entries, next(entries)))
+        heapify(heap)
         while heap:
             counter, seq, entries, entry = heap[0]
             yield entry
-            if not entry.charged:
-                counter += self._prompt_charge(entry)
+            if entry.charge is None:
+                counter = self._after(counter, entry)
             following = next(entries, None)
             if following is None:
                 heappop(heap)
             else:
                 heapreplace(heap, (counter, seq, entries, following))
 
-    def _prompt_charge(self, entry: Entry) -> Number:
+    def _after(self, counter: Number, entry: Entry) -> Number:
+        """Return what the start of an entry makes of its client's counter."""
         price = self._prompt_price * entry.inference.prompt_tokens
-        return quotient(price, entry.account.agent.weight)
+        return advanced(counter, price, _client(entry.account).weight)
 
     def _check(self) -> None:
         super()._check()
-        assert all(_client(a).counter >= 0 for a in self._accounts.values())
-        assert all(entry.charged for entry in self._running.values())
+        for account in self._accounts.values():
+            client = _client(account)
+            assert client.weight == account.agent.weight
+            charges = [entry.charge or 0 for entry in account.live.values()]
+            assert all(charge >= 0 for charge in charges)
+            assert client.counter >= sum(charges)
+        assert all(entry.charge is not None for entry in self._running.values())
+        assert self._waiting or not self._running or self._last_left is not None
 
 
 def _client(account: Account) -> _Client:

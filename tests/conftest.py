@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "quick", max_examples=40, stateful_step_count=25, deadline=None
+    "quick", max_examples=40, stateful_step_count=40, deadline=None
 )
 settings.register_profile(
     "ci",

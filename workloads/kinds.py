@@ -12,8 +12,7 @@ made up: 30 to 80 maps.
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import sqrt
-from statistics import NormalDist
+from math import erf, sqrt
 from typing import Literal
 
 PLACES = (0.0, 0.1, 0.5, 0.9, 0.99, 1.0)
@@ -22,7 +21,7 @@ PLACES = (0.0, 0.1, 0.5, 0.9, 0.99, 1.0)
 SIZES = {"small": 72, "medium": 26, "large": 2}
 """Percent of the agents of a mix by size, as in the paper."""
 
-_NORMAL = NormalDist()
+_ROOT = sqrt(2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Spread:
 
     def at(self, score: float) -> int:
         """Return the value of a standard normal score, a whole number."""
-        place = _NORMAL.cdf(score)
+        place = (1 + erf(score / _ROOT)) / 2
         marks = zip(pairwise(PLACES), pairwise(self.quantiles), strict=True)
         for (left, right), (low, high) in marks:
             if place <= right:
@@ -151,7 +150,7 @@ _TABLE = (
     Kind(
         "FVP",
         "small",
-        Spread((3, 5, 7, 10, 16, 19), length=0.9, wording=0.1),
+        Spread((3, 5, 7, 11, 16, 19), length=0.9, wording=0.1),
         (
             Part(
                 decode=Spread((6, 25, 44, 74, 110, 481), length=0.05, wording=0.3),
@@ -170,14 +169,14 @@ _TABLE = (
         (
             Part(
                 decode=Spread(
-                    (35, 50, 75, 210, 400, 510), length=0.3, wording=0.4, agent=0.3
+                    (35, 48, 66, 175, 390, 510), length=0.3, wording=0.4, agent=0.3
                 ),
                 prompt=Spread((265, 269, 275, 378, 394, 422), length=0.3, wording=0.5),
                 calls=1,
             ),
             Part(
-                decode=Spread((1, 3, 10, 38, 90, 512), length=0.1, wording=0.2),
-                prompt=Spread((2, 3, 20, 100, 300, 2600), wording=0.2, agent=0.2),
+                decode=Spread((1, 3, 10, 36, 90, 512), length=0.1, wording=0.2),
+                prompt=Spread((2, 3, 14, 75, 260, 2600), wording=0.2, agent=0.2),
                 order="chain",
                 base="previous",
             ),
@@ -219,7 +218,7 @@ _TABLE = (
                 prompt=Spread((259, 271, 280, 298, 323, 362), wording=0.3, agent=0.5),
             ),
             Part(
-                decode=Spread((45, 75, 108, 168, 260, 739), wording=0.35, agent=0.25),
+                decode=Spread((45, 75, 108, 168, 260, 424), wording=0.35, agent=0.25),
                 prompt=Spread((326, 556, 1008, 1401, 1527, 1656), agent=0.5),
             ),
         ),
@@ -251,11 +250,11 @@ _TABLE = (
     Kind(
         "SC",
         "medium",
-        Spread((10, 10, 10, 20, 20, 20), length=-0.95),
+        Spread((10, 10, 10, 19, 20, 20), length=-0.95),
         (
             Part(
                 decode=Spread(
-                    (12, 64, 207, 379, 466, 1000), length=0.9, wording=0.25, agent=0.25
+                    (12, 75, 228, 379, 450, 700), length=0.9, wording=0.25, agent=0.25
                 ),
                 prompt=Spread((90, 109, 529, 547, 560, 562), length=-0.93, agent=-0.3),
             ),
@@ -271,7 +270,7 @@ _TABLE = (
         Spread((2, 2, 4, 6, 7, 9), length=0.9),
         (
             Part(
-                decode=Spread((21, 44, 74, 165, 400, 682), wording=0.5, agent=0.4),
+                decode=Spread((21, 44, 74, 165, 380, 600), wording=0.5, agent=0.4),
                 prompt=Spread((38, 480, 590, 720, 1000, 1124), length=0.3, agent=0.7),
             ),
             Part(
@@ -314,13 +313,13 @@ _TABLE = (
         _fixed(3),
         (
             Part(
-                decode=Spread((171, 400, 810, 1500, 3000, 5905), agent=0.85),
+                decode=Spread((171, 400, 810, 1500, 2800, 4200), agent=0.85),
                 prompt=Spread(
                     (783, 850, 1220, 1600, 1900, 1924), wording=0.1, agent=0.2
                 ),
             ),
             Part(
-                decode=Spread((217, 420, 850, 1450, 2500, 5749), agent=0.85),
+                decode=Spread((217, 420, 850, 1450, 2400, 4200), agent=0.85),
                 prompt=Spread((10, 60, 100, 150, 250, 400)),
                 base="previous",
             ),

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, field
 
+from justitia.engines.base import EngineError
 from justitia.engines.sim.admission import Admission
 from justitia.engines.sim.preset import Preset
 from justitia.engines.sim.sequence import Sequence
 from justitia.policy import Policy
+from justitia.policy.exact import shown
 
 
 @dataclass(slots=True)
@@ -49,13 +51,15 @@ class Batch:
         self.free = preset.capacity_tokens // preset.block_size
         self.preemptions = 0
         self._blocks = self.free
-        self._preset = preset
+        self.preset = preset
         self._admission = admission
         self._policy = policy
         self._swap = swap
         self._live: dict[str, Sequence] = {}
         self._moved = 0  # KV tokens swapped out since the last step
+        # What the policy does of its own accord while the running decode.
         self._displaces = type(policy).preempts is not Policy.preempts
+        self._minds_refusal = type(policy).refuse is not Policy.refuse
 
     @property
     def kv_tokens(self) -> int:
@@ -90,20 +94,23 @@ class Batch:
 
     def steady(self) -> bool:
         """Return whether the next steps only decode, until one ends or memory does."""
-        if self._displaces or len(self.running) > self._preset.max_num_batched_tokens:
+        running, budget = self.running, self.preset.max_num_batched_tokens
+        if self._displaces or not running or len(running) > budget:
             return False
-        if not self.running or any(s.prefilling for s in self.running):
+        if any(sequence.prefilling for sequence in running):
+            return False
+        full = len(running) >= min(self.preset.max_num_seqs, budget)
+        if full or not self.waiting:
+            return True
+        # Somebody waits and is not let in: that must hold for as long as they decode.
+        if not self._policy.static_order:
             return False
         head = self._head()
-        if head is None or len(self.running) >= self._preset.max_num_seqs:
+        if head is None:
             return True
-        policy, admission = self._policy, self._admission
-        budget = self._preset.max_num_batched_tokens - len(self.running)
-        return (
-            policy.static_order
-            and admission.monotone
-            and not self._room(head, budget, self.free)
-        )
+        if self._minds_refusal or not self._admission.monotone:
+            return False
+        return not self._room(head, budget - len(running), self.free)
 
     def decodable(self) -> int:
         """Return for how many steps all running can decode.
@@ -141,14 +148,18 @@ class Batch:
 
     def _continue(self, schedule: Schedule) -> int:
         """Give the running their chunks; return the tokens left in the budget."""
-        budget = self._preset.max_num_batched_tokens
+        budget = self.preset.max_num_batched_tokens
         index = 0
-        while index < len(self.running) and (budget or not index):
+        while budget and index < len(self.running):
             sequence = self.running[index]
             chunk = min(sequence.known - sequence.computed, budget)
             need = self._admission.size(sequence.computed + chunk) - sequence.blocks
             while need > self.free:
-                victim = self._live[next(self._policy.victims()).id]
+                victim = self._victim()
+                if victim is None:
+                    raise EngineError(
+                        f"policy {self._name} names no victim, but memory is short"
+                    )
                 if victim in schedule.chunks:
                     budget += schedule.chunks.pop(victim)
                     index -= 1
@@ -164,7 +175,7 @@ class Batch:
     def _admit(self, schedule: Schedule, budget: int) -> None:
         """Start the head of the line while there is room for it."""
         policy = self._policy
-        while budget and len(self.running) < self._preset.max_num_seqs:
+        while budget and len(self.running) < self.preset.max_num_seqs:
             head = self._head()
             if head is None:
                 return
@@ -189,16 +200,23 @@ class Batch:
         schedule.chunks[sequence] = chunk
 
     def _displace(self) -> None:
-        """Take out what the policy puts behind a head that has no room."""
-        budget = self._preset.max_num_batched_tokens
+        """Take out what the policy puts behind a head that would have no room."""
+        size = self._admission.size
         while (head := self._head()) is not None:
-            full = len(self.running) >= self._preset.max_num_seqs
-            if not full and self._room(head, budget, self.free):
+            budget, free = self.preset.max_num_batched_tokens, self.free
+            for sequence in self.running:
+                chunk = sequence.known - sequence.computed
+                budget -= chunk
+                free -= size(sequence.computed + chunk) - sequence.blocks
+            seated = len(self.running) < self.preset.max_num_seqs
+            if seated and budget > 0 and self._room(head, budget, free):
                 return
-            victim = next(self._policy.victims(), None)
-            if victim is None or not self._policy.preempts(head.task.told, victim):
+            victim = self._victim()
+            if victim is None:
                 return
-            self._preempt(self._live[victim.id])
+            if not self._policy.preempts(head.task.told, victim.task.told):
+                return
+            self._preempt(victim)
 
     def _preempt(self, sequence: Sequence) -> None:
         self.preemptions += 1
@@ -216,8 +234,32 @@ class Batch:
         self._policy.requeue(sequence.id)
 
     def _head(self) -> Sequence | None:
+        """Return the head of the line, if anybody may start."""
         head = self._policy.peek()
-        return None if head is None else self.waiting[head.id]
+        if head is None:
+            return None
+        if head.id not in self.waiting:
+            raise EngineError(
+                f"policy {self._name} has {shown(head.id)} at the head of its line, "
+                "which is not waiting"
+            )
+        return self.waiting[head.id]
+
+    def _victim(self) -> Sequence | None:
+        """Return the running sequence that is to give way first."""
+        victim = next(self._policy.victims(), None)
+        if victim is None:
+            return None
+        if victim.id in self.waiting or victim.id not in self._live:
+            raise EngineError(
+                f"policy {self._name} names {shown(victim.id)} as a victim, "
+                "which is not running"
+            )
+        return self._live[victim.id]
+
+    @property
+    def _name(self) -> str:
+        return self._policy.name or type(self._policy).__name__
 
     def _room(self, head: Sequence, budget: int, free: int) -> bool:
         chunk = min(head.known - head.swapped, budget)
@@ -228,12 +270,12 @@ class Batch:
         held = sum(sequence.blocks for sequence in self.running)
         assert held + self.free == self._blocks
         assert self.free >= 0
-        assert len(self.running) <= self._preset.max_num_seqs
+        assert len(self.running) <= self.preset.max_num_seqs
         running = {sequence.id for sequence in self.running}
         assert not running & self.waiting.keys()
         assert running | self.waiting.keys() == self._live.keys()
         for sequence in self.running:
-            assert sequence.computed <= sequence.blocks * self._preset.block_size
+            assert sequence.computed <= sequence.blocks * self.preset.block_size
             assert sequence.computed <= sequence.known
         for sequence in self.waiting.values():
             assert sequence.blocks == sequence.computed == 0

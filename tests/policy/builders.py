@@ -49,7 +49,7 @@ def make(variant: str) -> Policy:
 
 
 def agent(
-    id: str = "a",  # noqa: A002 - the field's name
+    id: str = "a",
     cost: Number = 100,
     *,
     weight: Number = 1,
@@ -62,7 +62,7 @@ def agent(
 
 
 def inference(
-    id: str = "a/0",  # noqa: A002 - the field's name
+    id: str = "a/0",
     agent: str | None = None,
     p: int = 3,
     d: int = 2,

@@ -16,9 +16,9 @@ from justitia.workloads.agents import WorkloadError
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
     """Open a text file that takes the place of `path` when it is complete.
 
-    UTF-8, a line feed a line; compressed when the name ends in ``.gz``, without a time stamp,
-    so that the same text gives the same bytes. When the block raises, what was at
-    `path` is still there and nothing else is.
+    UTF-8 with line feeds; compressed when the name ends in ``.gz``, without a time
+    stamp, so that the same text gives the same bytes. When the block raises, what was
+    at `path` is still there and nothing else is.
 
     Raises
     ------
@@ -31,9 +31,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
         with draft.open("xb") as raw:
             with _packed(raw, target) as packed:
                 file = io.TextIOWrapper(packed, encoding="utf-8", newline="\n")
-                yield file
-                file.flush()
-                file.detach()
+                try:
+                    yield file
+                finally:
+                    file.detach()  # writes what it holds, and leaves `packed` open
             raw.flush()
             os.fsync(raw.fileno())
         draft.replace(target)

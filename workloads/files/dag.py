@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from justitia.policy.exact import shown
-from justitia.workloads.agents import AgentSpec, WorkloadError
+from justitia.workloads.agents import AgentSpec, WorkloadError, check_name
 from justitia.workloads.files.dag_tree import Forked, Session, Spawned, Turn, agent_of
 from justitia.workloads.files.lines import fault, parsed
 from justitia.workloads.files.row import Row
@@ -108,6 +108,8 @@ class _Reader:
     def add(self, row: Row) -> None:
         row.only(_SESSION)
         name = row.text("session_id")
+        with row.at("session_id"):
+            check_name(name, "it")
         if name in self.sessions:
             first = self.sessions[name].line
             raise row.fault("session_id", f"{shown(name)} is taken (line {first})")

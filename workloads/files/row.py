@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from justitia.policy import PolicyError
-from justitia.policy.exact import Number, finite, not_negative, shown, tokens
+from justitia.policy.exact import Number, not_negative, shown, tokens
 from justitia.workloads.agents import WorkloadError, check_text
 from justitia.workloads.files.lines import fault
 
@@ -81,12 +81,6 @@ class Row:
         value = self.value(field)
         with self.at(field):
             return not_negative(value, "it")
-
-    def signed(self, field: str) -> Number:
-        """Return a field that must be a finite number."""
-        value = self.value(field)
-        with self.at(field):
-            return finite(value, "it")
 
     def items(self, field: str) -> list[Any]:
         """Return a field that must be a list."""

@@ -1,0 +1,429 @@
+"""What each policy should say, worked out anew from what happened: slow and plain.
+
+Nothing here is taken from ``policy/``. A model keeps what it was told in lists and
+dicts, and sorts when it is asked.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeAlias
+
+from justitia.proofs.reference import FairReference
+
+Number: TypeAlias = int | float | Fraction
+Work: TypeAlias = Callable[[int, int, int], int]  # of p, tokens produced, d
+
+
+def kv(p: int, n: int, d: int = 0) -> int:
+    """Return the KV tokens held in each step that produced a token, added up."""
+    return sum(p + i for i in range(1, n + 1)) if n else max(p, 1)
+
+
+def compute(p: int, n: int, d: int = 0) -> int:
+    """Return the tokens computed, two for one produced."""
+    return max(1, p + sum(2 for _ in range(n)))
+
+
+def reserved(p: int, n: int, d: int) -> int:
+    """Return the tokens set aside in each step that produced one, added up."""
+    return sum(p + max(n, d) for _ in range(n)) if n else max(p, 1)
+
+
+@dataclass(slots=True)
+class Item:
+    """An inference."""
+
+    id: str
+    agent: "Owner"
+    p: int
+    d: int
+    stage: int
+    seq: int
+    running: bool = False
+    touched: bool = False  # some of its prompt was computed
+    produced: int = 0
+    ended: bool = False  # told that its prompt, all there is to it, is done
+
+    def work(self, work: Work) -> int:
+        """Return what it was delivered."""
+        if self.produced or self.ended:
+            return work(self.p, self.produced, self.d)
+        return 0
+
+
+@dataclass(slots=True)
+class Owner:
+    """An agent; one that comes again under an old id is another."""
+
+    id: str
+    seq: int
+    cost: Number
+    weight: Number
+    stage_costs: tuple[Number, ...]
+    revised: Number
+    items: list[Item] = field(default_factory=list)  # ended ones too
+
+    def delivered(self, work: Work) -> int:
+        """Return what its inferences were delivered."""
+        return sum(item.work(work) for item in self.items)
+
+
+class Model:
+    """What happened, and the order of submission; other orders are subclasses."""
+
+    work: Work = staticmethod(kv)
+
+    def __init__(self) -> None:
+        self.owners: dict[str, Owner] = {}
+        self.items: dict[str, Item] = {}
+        self.seq = 0
+
+    def key(self, item: Item) -> tuple[Number, ...]:
+        """Return what the order is by; `Item.seq` decides among equals."""
+        return ()
+
+    def rank(self, item: Item) -> tuple[Number, ...]:
+        """Return a key that no two share."""
+        return (*self.key(item), item.seq)
+
+    def order(self) -> list[str]:
+        """Return the ids of the line."""
+        waiting = [item for item in self.items.values() if not item.running]
+        return [item.id for item in sorted(waiting, key=self.rank)]
+
+    def victims(self) -> list[str]:
+        """Return the ids of the running, last in rank first."""
+        running = [item for item in self.items.values() if item.running]
+        return [item.id for item in sorted(running, key=self.rank)][::-1]
+
+    def arrive(
+        self, name: str, cost: Number, weight: Number, stage_costs: tuple[Number, ...]
+    ) -> None:
+        """Note an agent."""
+        self.seq += 1
+        self.owners[name] = Owner(name, self.seq, cost, weight, stage_costs, cost)
+
+    def submit(self, name: str, agent: str, p: int, d: int, stage: int) -> None:
+        """Note an inference."""
+        self.seq += 1
+        owner = self.owners[agent]
+        item = Item(name, owner, p, d, stage, self.seq)
+        self.items[name] = item
+        owner.items.append(item)
+
+    def start(self, name: str) -> None:
+        """Note that it runs."""
+        self.items[name].running = True
+
+    def requeue(self, name: str) -> None:
+        """Note that it waits again."""
+        self.items[name].running = False
+
+    def serve(self, prefill: dict[str, int], decode: dict[str, int]) -> None:
+        """Note tokens; of what does not run they are nothing."""
+        for name, item in self.items.items():
+            if item.running:
+                item.touched |= prefill.get(name, 0) > 0
+                item.produced += decode.get(name, 0)
+                item.ended |= item.d == 0 and name in decode
+
+    def finish(self, name: str) -> None:
+        """Note that it ended."""
+        del self.items[name]
+
+    def leave(self, name: str) -> None:
+        """Note that an agent left, with its inferences."""
+        owner = self.owners.pop(name)
+        self.items = {n: i for n, i in self.items.items() if i.agent is not owner}
+
+    def revise(self, name: str, cost: Number) -> None:
+        """Note another predicted cost."""
+        self.owners[name].revised = cost
+
+    def advance(self, seconds: Number) -> None:
+        """Note that time passed."""
+
+
+class ByDecode(Model):
+    """Shortest predicted decode first."""
+
+    def key(self, item: Item) -> tuple[Number, ...]:
+        """Return d."""
+        return (item.d,)
+
+
+class ByCost(Model):
+    """Least predicted KV token-time first."""
+
+    def key(self, item: Item) -> tuple[Number, ...]:
+        """Return the sum over the steps."""
+        return (kv(item.p, item.d),)
+
+
+class ByAgent(Model):
+    """Agents in order of arrival."""
+
+    def key(self, item: Item) -> tuple[Number, ...]:
+        """Return the number of the agent."""
+        return (item.agent.seq,)
+
+
+class ByRemaining(Model):
+    """Least predicted remaining cost first."""
+
+    def key(self, item: Item) -> tuple[Number, ...]:
+        """Return what is left of the prediction, then the number of the agent."""
+        owner = item.agent
+        return (max(0, owner.revised - owner.delivered(kv)), owner.seq)
+
+
+class TokenCounters(Model):
+    """VTC, from a log of what happened that is read from its beginning each time."""
+
+    def __init__(self, prompt_price: Number = 1, decode_price: Number = 2) -> None:
+        super().__init__()
+        self.prices = (Fraction(prompt_price), Fraction(decode_price))
+        self.log: list[tuple[str, Item, int]] = []
+
+    def submit(self, name: str, agent: str, p: int, d: int, stage: int) -> None:
+        """Note an inference."""
+        super().submit(name, agent, p, d, stage)
+        self.log.append(("submit", self.items[name], 0))
+
+    def start(self, name: str) -> None:
+        """Note that it runs."""
+        super().start(name)
+        self.log.append(("start", self.items[name], 0))
+
+    def requeue(self, name: str) -> None:
+        """Note that it waits again."""
+        item = self.items[name]
+        super().requeue(name)
+        served = item.touched or item.produced > 0
+        self.log.append(("back" if served else "undo", item, 0))
+
+    def serve(self, prefill: dict[str, int], decode: dict[str, int]) -> None:
+        """Note tokens."""
+        super().serve(prefill, decode)
+        for name, tokens in decode.items():
+            if name in self.items and self.items[name].running:
+                self.log.append(("token", self.items[name], tokens))
+
+    def finish(self, name: str) -> None:
+        """Note that it ended."""
+        self.log.append(("end", self.items[name], 0))
+        super().finish(name)
+
+    def leave(self, name: str) -> None:
+        """Note that all of an agent's ended, in the order in which they came."""
+        for item in list(self.items.values()):
+            if item.agent is self.owners[name]:
+                self.log.append(("end", item, 0))
+        super().leave(name)
+
+    def counters(self) -> dict[int, Fraction]:
+        """Return every agent's counter, by the number of the agent."""
+        counter: dict[int, Fraction] = {}
+        waiting: list[Item] = []
+        paid: set[int] = set()
+        last = None
+        for what, item, tokens in self.log:
+            who, weight = item.agent.seq, Fraction(item.agent.weight)
+            charge = self.prices[0] * item.p / weight
+            if what == "submit":
+                own = counter.setdefault(who, Fraction(0))
+                if not any(other.agent.seq == who for other in waiting):
+                    others = [counter[other.agent.seq] for other in waiting]
+                    if others:
+                        counter[who] = max(own, min(others))
+                    elif last is not None:
+                        counter[who] = max(own, counter[last])
+                waiting.append(item)
+            elif what == "token":
+                counter[who] += self.prices[1] * tokens / weight
+            elif what in {"start", "end"}:
+                if any(other is item for other in waiting):
+                    waiting = [other for other in waiting if other is not item]
+                    if not waiting:
+                        last = who
+                if what == "start" and item.seq not in paid:
+                    paid.add(item.seq)
+                    counter[who] += charge
+            else:
+                waiting.append(item)
+                if what == "undo":
+                    paid.discard(item.seq)
+                    counter[who] -= charge
+        self.paid = paid
+        return counter
+
+    def key(self, item: Item) -> tuple[Number, ...]:
+        """Return the counter, then the number of the agent."""
+        return (self.counters()[item.agent.seq], item.agent.seq)
+
+    def order(self) -> list[str]:
+        """Return the line: after each start its counter is another."""
+        counter = self.counters()
+        waiting = [item for item in self.items.values() if not item.running]
+        ids = []
+        while waiting:
+            first = min(
+                waiting, key=lambda i: (counter[i.agent.seq], i.agent.seq, i.seq)
+            )
+            waiting.remove(first)
+            ids.append(first.id)
+            if first.seq not in self.paid:
+                owner = first.agent
+                charge = self.prices[0] * first.p / Fraction(owner.weight)
+                counter[owner.seq] += charge
+        return ids
+
+
+class Pampering(Model):
+    """Selective pampering, its tags from the fair reference.
+
+    Parameters
+    ----------
+    by_stage
+        A tag for each stage.
+    growth, rate
+        As the policy has them; `rate` in work a second, None for a clock that is
+        driven by what is delivered.
+    """
+
+    def __init__(
+        self,
+        *,
+        by_stage: bool = False,
+        work: Work = kv,
+        growth: Number | None = None,
+        rate: Number | None = None,
+    ) -> None:
+        super().__init__()
+        self.by_stage, self.growth, self.rate = by_stage, growth, rate
+        self.work_of = work
+        self.fair = FairReference()
+        self.tags: dict[int, dict[int, Fraction]] = {}
+        self.asked: dict[int, Fraction] = {}  # what the reference was told in all
+        self.planned: dict[int, Fraction] = {}  # of that, costs of stages as first said
+        self.further: dict[int, Fraction] = {}  # of that, inferences beyond the plan
+        self.latest: dict[int, int] = {}
+        self.ended: set[int] = set()
+
+    def arrive(
+        self, name: str, cost: Number, weight: Number, stage_costs: tuple[Number, ...]
+    ) -> None:
+        """Note an agent."""
+        super().arrive(name, cost, weight, stage_costs)
+        seq = self.owners[name].seq
+        self.tags[seq] = {}
+        self.asked[seq] = self.planned[seq] = self.further[seq] = Fraction(0)
+        if not self.by_stage:
+            self._ask(self.owners[name], 0, Fraction(cost))
+
+    def submit(self, name: str, agent: str, p: int, d: int, stage: int) -> None:
+        """Note an inference, which may be the first of its stage."""
+        super().submit(name, agent, p, d, stage)
+        if not self.by_stage:
+            return
+        owner = self.owners[agent]
+        costs = owner.stage_costs or (owner.cost,)
+        if stage >= len(costs):
+            more = Fraction(self.work_of(p, d, d))
+            self.further[owner.seq] += more
+        elif stage not in self.tags[owner.seq]:
+            self.planned[owner.seq] += Fraction(costs[stage])
+            more = Fraction(costs[stage]) * Fraction(owner.revised) / owner.cost
+        else:
+            return
+        self._ask(owner, stage, self.asked[owner.seq] + more)
+
+    def serve(self, prefill: dict[str, int], decode: dict[str, int]) -> None:
+        """Note tokens, and share them out."""
+        before = {o.seq: o.delivered(self.work_of) for o in self.owners.values()}
+        super().serve(prefill, decode)
+        after = {o.seq: o.delivered(self.work_of) for o in self.owners.values()}
+        if self.rate is None:
+            self._share(sum(after.values()) - sum(before.values()))
+        if self.growth is not None:
+            for owner in self.owners.values():
+                told = [i for i in owner.items if i.running and i.id in decode]
+                got = after[owner.seq]
+                if got > self.asked[owner.seq] and told:
+                    grown = got * Fraction(self.growth)
+                    self._ask(owner, self.latest[owner.seq], grown)
+
+    def advance(self, seconds: Number) -> None:
+        """Drive a clock that goes by time."""
+        if self.rate is not None and seconds > 0:
+            self._share(Fraction(seconds) * Fraction(self.rate))
+
+    def revise(self, name: str, cost: Number) -> None:
+        """Note another predicted cost: stages keep their parts of it."""
+        super().revise(name, cost)
+        owner = self.owners[name]
+        if not self.by_stage:
+            self._ask(owner, 0, Fraction(cost))
+        elif self.tags[owner.seq]:
+            plan = self.planned[owner.seq] * Fraction(cost) / Fraction(owner.cost)
+            asked = plan + self.further[owner.seq]
+            self._ask(owner, self.latest[owner.seq], asked)
+
+    def leave(self, name: str) -> None:
+        """Settle: what it got, and no more than it asked for, remains owed."""
+        owner = self.owners[name]
+        super().leave(name)
+        if not self.asked[owner.seq]:
+            return
+        got = min(Fraction(owner.delivered(self.work_of)), self.asked[owner.seq])
+        if got:
+            self.fair.revise(owner.seq, got)
+        if got and owner.seq in self.fair.wanting():
+            self.ended.add(owner.seq)
+        else:
+            self.fair.leave(owner.seq)
+
+    def key(self, item: Item) -> tuple[Number, ...]:
+        """Return the tag, then the numbers of the agent and of the stage."""
+        stage = item.stage if self.by_stage else 0
+        return (self.tags[item.agent.seq][stage], item.agent.seq, stage)
+
+    def tag(self, name: str) -> Fraction | None:
+        """Return an agent's tag."""
+        seq = self.owners[name].seq
+        return self.fair.finish_level(seq) if self.asked[seq] else None
+
+    def _ask(self, owner: Owner, stage: int, cost: Fraction) -> None:
+        if self.asked[owner.seq]:
+            self.fair.revise(owner.seq, cost)
+        else:
+            self.fair.arrive(owner.seq, cost, owner.weight)
+        self.asked[owner.seq] = cost
+        self.tags[owner.seq][stage] = self.fair.finish_level(owner.seq)
+        self.latest[owner.seq] = stage
+
+    def _share(self, work: Number) -> None:
+        for seq, _ in self.fair.serve(work):
+            if seq in self.ended:
+                self.ended.remove(int(str(seq)))
+                self.fair.leave(seq)
+
+
+MODELS: dict[str, Callable[[], Model]] = {
+    "fcfs": Model,
+    "sjf": ByDecode,
+    "sjf-cost": ByCost,
+    "agent-fcfs": ByAgent,
+    "srjf": ByRemaining,
+    "vtc": TokenCounters,
+    "vtc-priced": lambda: TokenCounters(Fraction(1, 2), 3),
+    "justitia": Pampering,
+    "justitia-stage": lambda: Pampering(by_stage=True),
+    "justitia-growth": lambda: Pampering(growth=2),
+    "justitia-stage-growth": lambda: Pampering(by_stage=True, growth=Fraction(3, 2)),
+    "justitia-nominal": lambda: Pampering(rate=Fraction(7, 2)),
+    "justitia-stage-reserved": lambda: Pampering(by_stage=True, work=reserved),
+    "justitia-c": lambda: Pampering(work=compute),
+}
+"""The model of each variant in `tests.policy.builders`."""
