@@ -1,21 +1,28 @@
 """Run several policies on one scenario, in processes of their own."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
-from multiprocessing import get_context
-from multiprocessing.sharedctypes import Synchronized
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import get_context, resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from time import monotonic
+from traceback import format_exception
 from typing import Any
 
+from justitia.engines.base import EngineError
 from justitia.engines.document import Result
 from justitia.engines.records import RunRecord
 from justitia.engines.registry import create_engine
 from justitia.engines.scenario import Scenario
 from justitia.engines.summary import BASELINE, summarise
-from justitia.policy import create
+from justitia.policy import PolicyError, create
 from justitia.predictors import create as create_predictor
 
-POLL_SECONDS = 0.1
+TELL_SECONDS = 0.1
+"""How often a process tells how far it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,8 @@ class Comparison:
         What `create_engine` takes, ``name`` among it.
     policies
         Names, with the options of each.
+    predictor
+        What `justitia.predictors.create` makes a predictor from.
     tags
         What the fair reference finishes: ``"agent"`` or ``"stage"`` by stage.
     """
@@ -36,12 +45,12 @@ class Comparison:
     engine: Mapping[str, str]
     policies: Mapping[str, Mapping[str, Any]]
     predictor: str = "oracle"
-    tags: str = field(default="agent")
+    tags: str = "agent"
 
     def run_one(
         self, policy: str, progress: Callable[[int], None] | None = None
     ) -> RunRecord:
-        """Run one of the policies."""
+        """Run one of the policies; see `justitia.engines.Engine.run`."""
         return create_engine(**self.engine).run(
             self.scenario.agents,
             create(policy, **self.policies[policy]),
@@ -50,32 +59,36 @@ class Comparison:
             progress=progress,
         )
 
-    def check(self) -> None:
-        """Raise what a wrong name or option would raise, before anything is run."""
-        create_engine(**self.engine)
-        create_predictor(self.predictor, self.scenario.seed)
-        for name, options in self.policies.items():
-            create(name, **options)
+
+Tell = Callable[[str, int], None]
 
 
 def run_all(
-    comparison: Comparison,
-    *,
-    jobs: int = 1,
-    progress: Callable[[str, int], None] | None = None,
+    comparison: Comparison, *, jobs: int = 1, progress: Tell | None = None
 ) -> list[Result]:
     """Run all policies and return their results in the order given.
+
+    Results do not depend on `jobs`.
 
     Parameters
     ----------
     jobs
-        Processes; 1 runs all in this one.
+        Processes; 1 runs all in this one. More are spawned, which imports the main
+        module again: a script that asks for them must have what it does under ``if
+        __name__ == "__main__":``, and policies that it registers outside of that.
     progress
         Called with a policy's name and how many of its inferences have ended in all;
         with -1 when its run is over.
+
+    Raises
+    ------
+    EngineError
+        Naming the policy, if its run fails or its process dies. No process is left.
     """
     tell = progress or (lambda policy, ended: None)
-    records = dict(_records(comparison, min(jobs, len(comparison.policies)), tell))
+    jobs = min(jobs, len(comparison.policies))
+    run = _in_processes if jobs > 1 else _in_this_process
+    records = dict(run(comparison, jobs, tell))
     baseline = records.get(BASELINE)
     return [
         Result(name, options, records[name], summarise(records[name], baseline))
@@ -83,64 +96,130 @@ def run_all(
     ]
 
 
-def _records(
-    comparison: Comparison, jobs: int, tell: Callable[[str, int], None]
-) -> Iterator[tuple[str, RunRecord]]:
-    if jobs > 1:
-        yield from _in_processes(comparison, jobs, tell)
-        return
-    for name in comparison.policies:
-        ended = 0
-
-        def add(count: int, name: str = name) -> None:
-            nonlocal ended
-            ended += count
-            tell(name, ended)
-
-        yield name, comparison.run_one(name, add)
-        tell(name, -1)
-
-
-_comparison: Comparison
-_counters: "Sequence[Synchronized[int]]"
-
-
-def _begin(comparison: Comparison, counters: "Sequence[Synchronized[int]]") -> None:
-    global _comparison, _counters
-    _comparison, _counters = comparison, counters
-
-
-def _work(place: int, name: str) -> RunRecord:
-    counter = _counters[place]
+def _run(comparison: Comparison, policy: str, tell: Callable[[int], None]) -> RunRecord:
+    """Run one policy; whatever goes wrong is an EngineError that names it."""
+    ended = 0
 
     def add(count: int) -> None:
-        with counter.get_lock():
-            counter.value += count
+        nonlocal ended
+        ended += count
+        tell(ended)
 
-    return _comparison.run_one(name, add)
+    try:
+        return comparison.run_one(policy, add)
+    except PolicyError as error:
+        raise EngineError(f"policy {policy!r}: {error}") from error
+    except Exception as error:
+        raise EngineError(
+            f"policy {policy!r} failed: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _in_this_process(
+    comparison: Comparison, jobs: int, tell: Tell
+) -> Iterator[tuple[str, RunRecord]]:
+    for name in comparison.policies:
+        record = _run(comparison, name, lambda ended, name=name: tell(name, ended))
+        tell(name, -1)
+        yield name, record
 
 
 def _in_processes(
-    comparison: Comparison, jobs: int, tell: Callable[[str, int], None]
+    comparison: Comparison, jobs: int, tell: Tell
 ) -> Iterator[tuple[str, RunRecord]]:
+    todo = deque(comparison.policies)
+    with _processes(comparison, jobs) as processes:
+        running = {pipe: _ask(pipe, todo.popleft()) for pipe in processes}
+        while running:
+            for pipe in wait(list(running)):
+                assert isinstance(pipe, Connection)
+                name = running[pipe]
+                try:
+                    answer = pipe.recv()
+                except (EOFError, OSError):
+                    death = _death(processes[pipe])
+                    raise EngineError(f"policy {name!r}: {death}") from None
+                if isinstance(answer, int):
+                    tell(name, answer)
+                    continue
+                if isinstance(answer, EngineError):
+                    raise answer
+                if todo:
+                    running[pipe] = _ask(pipe, todo.popleft())
+                else:
+                    del running[pipe]
+                tell(name, -1)
+                yield name, answer
+
+
+def _ask(pipe: Connection, name: str) -> str:
+    """Let a process run a policy, and return its name."""
+    with suppress(BrokenPipeError):  # found out where the answer is read
+        pipe.send(name)
+    return name
+
+
+def _death(process: SpawnProcess) -> str:
+    process.join()
+    code = process.exitcode or 0
+    how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+    hint = "; was memory short?" if code == -signal.SIGKILL else ""
+    return f"its process ended before its run did ({how}{hint})"
+
+
+@contextmanager
+def _processes(
+    comparison: Comparison, jobs: int
+) -> Iterator[dict[Connection, SpawnProcess]]:
+    """Start processes that run what is asked of them; end them all at the end."""
     context = get_context("spawn")
-    names = list(comparison.policies)
-    counters = [context.Value("L", 0) for _ in names]
-    with ProcessPoolExecutor(
-        jobs, context, initializer=_begin, initargs=(comparison, counters)
-    ) as pool:
-        pending: dict[Future[RunRecord], int] = {
-            pool.submit(_work, place, name): place for place, name in enumerate(names)
-        }
+    processes: dict[Connection, SpawnProcess] = {}
+    try:
+        # Ctrl-C goes to all processes of a terminal: it is for this one, which ends the
+        # others. They are started with the signal blocked.
+        resource_tracker.ensure_running()  # else started below, which unblocks it
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            while pending:
-                done, _ = wait(pending, POLL_SECONDS, FIRST_COMPLETED)
-                for place in pending.values():
-                    tell(names[place], counters[place].value)
-                for future in done:
-                    name = names[pending.pop(future)]
-                    yield name, future.result()
-                    tell(name, -1)
+            for _ in range(jobs):
+                here, there = context.Pipe()
+                process = context.Process(
+                    target=_work, args=(there, comparison), daemon=True
+                )
+                process.start()
+                processes[here] = process
+                there.close()  # so that the pipe ends when the process does
         finally:
-            for future in pending:
-                future.cancel()
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        yield processes
+    finally:
+        for pipe, process in processes.items():
+            process.kill()
+            process.join()
+            process.close()
+            pipe.close()
+
+
+def _work(pipe: Connection, comparison: Comparison) -> None:
+    """Run the policies that are asked for, until nobody asks any more."""
+    with suppress(EOFError, OSError):
+        while True:
+            name = pipe.recv()
+            answer: RunRecord | EngineError
+            try:
+                answer = _run(comparison, name, _now_and_then(pipe.send))
+            except EngineError as error:
+                answer = error
+                answer.add_note("".join(format_exception(error)))
+            pipe.send(answer)
+
+
+def _now_and_then(send: Callable[[int], None]) -> Callable[[int], None]:
+    last = -TELL_SECONDS
+
+    def tell(ended: int) -> None:
+        nonlocal last
+        if monotonic() - last >= TELL_SECONDS:
+            last = monotonic()
+            send(ended)
+
+    return tell

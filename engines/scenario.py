@@ -6,11 +6,12 @@ its seed.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from os.path import exists
 from pathlib import Path
 
 from justitia.engines.sim.preset import PICOSECONDS, Preset
 from justitia.policy import KVTokenTime
-from justitia.policy.exact import positive
+from justitia.policy.exact import positive, shown
 from justitia.workloads import (
     AgentSpec,
     WorkloadError,
@@ -25,6 +26,8 @@ from justitia.workloads import (
 )
 
 PAPER_WORKLOAD = "paper"
+OWN_ARRIVALS = "workload"
+ARRIVALS = ("poisson", "burst", OWN_ARRIVALS)
 BASE_LOAD = 0.7
 """The load ρ at density 1."""
 
@@ -82,45 +85,81 @@ def build(
         ``"paper"`` generates the paper's mix; a folder of agents' files is drawn from
         in that mix; a file is taken as it is, at most `agents` of it.
     arrivals
-        ``"poisson"``, ``"burst"``, or a trace file. None: the workload's own times if
-        all its agents have one, else ``"poisson"``.
+        ``"poisson"``, ``"burst"`` (all at once), ``"workload"`` (the workload's own
+        times), or a trace file. None: the workload's own if all its agents have one,
+        else ``"poisson"``.
     density, load
-        Either the density (2 if neither is given), or the load ρ itself.
+        Either the density (2 if neither is given), or the load ρ itself. The workload's
+        own times are stretched to it, and stay as they are if neither is given; for a
+        burst they mean nothing.
 
     Raises
     ------
     WorkloadError
-        If a file cannot be used, or both `density` and `load` are given.
+        If a file cannot be used, the workload has no times of its own that were asked
+        for, or both `density` and `load` are given.
     """
     if density is not None and load is not None:
         raise WorkloadError("give a density or a load, not both")
     specs = _agents(workload, agents, seed)
-    own = bool(specs) and all(spec.arrival is not None for spec in specs)
+    own = [spec.arrival for spec in specs if spec.arrival is not None]
+    timed = 0 < len(own) == len(specs)
     if arrivals is None:
-        asked = density is not None or load is not None
-        arrivals = "workload" if own and not asked else "poisson"
-    if arrivals == "workload":
-        times = [spec.arrival or 0.0 for spec in specs]
-        density, load = None, load_in(preset, specs, max(times))
-    elif arrivals == "burst":
+        arrivals = OWN_ARRIVALS if timed else "poisson"
+    if arrivals == OWN_ARRIVALS and not timed:
+        raise WorkloadError(f"{workload}: has no arrivals of its own")
+    if arrivals == "burst":
         times, density, load = burst(len(specs)), None, None
+    elif arrivals == OWN_ARRIVALS and density is None and load is None:
+        times, load = own, load_in(preset, specs, max(own) - min(own))
     else:
         if load is None:
-            density = positive_float(2 if density is None else density, "density")
+            density = float(positive(2 if density is None else density, "density"))
             load = BASE_LOAD * density
         else:
-            load = positive_float(load, "load")
+            load = float(positive(load, "load"))
             density = load / BASE_LOAD
-        length = window(preset, specs, load)
+        seconds = window(preset, specs, load)
         if arrivals == "poisson":
-            times = poisson(len(specs), length, seed)
+            times = poisson(len(specs), seconds, seed)
+        elif arrivals == OWN_ARRIVALS:
+            times = stretched(own, seconds)
         else:
-            times = from_trace(read_stamps(arrivals), len(specs), length, seed)
+            check_arrivals(arrivals)
+            times = from_trace(read_stamps(arrivals), len(specs), seconds, seed)
     placed = [
         replace(spec, arrival=time) for spec, time in zip(specs, times, strict=True)
     ]
     placed.sort(key=lambda spec: spec.arrival or 0.0)
     return Scenario(tuple(placed), workload, arrivals, density, load, seed)
+
+
+def check_workload(workload: str) -> None:
+    """Raise `WorkloadError` unless `build` could look for agents there."""
+    if workload != PAPER_WORKLOAD and not exists(workload):
+        raise WorkloadError(
+            f"must be {PAPER_WORKLOAD}, or a file of agents or a folder of such files "
+            f"that is there, not {shown(workload)}"
+        )
+
+
+def check_arrivals(arrivals: str) -> None:
+    """Raise `WorkloadError` unless `build` could look for arrivals there."""
+    if arrivals not in ARRIVALS and not exists(arrivals):
+        raise WorkloadError(
+            f"must be one of {', '.join(ARRIVALS)}, or the file of a trace that is "
+            f"there, not {shown(arrivals)}"
+        )
+
+
+def stretched(times: Sequence[float], seconds: float) -> list[float]:
+    """Return times from 0 to `seconds` that lie as `times` do; equal ones all at 0.
+
+    >>> stretched([10, 15, 30], 8.0)
+    [0.0, 2.0, 8.0]
+    """
+    first, span = min(times), max(times) - min(times)
+    return [(time - first) / span * seconds if span else 0.0 for time in times]
 
 
 def window(preset: Preset, agents: Sequence[AgentSpec], load: float) -> float:
@@ -137,7 +176,10 @@ def window(preset: Preset, agents: Sequence[AgentSpec], load: float) -> float:
 def load_in(
     preset: Preset, agents: Sequence[AgentSpec], seconds: float
 ) -> float | None:
-    """Return the load ρ of `agents` that arrive within `seconds`; see `window`."""
+    """Return the load ρ of `agents` that arrive within `seconds`; see `window`.
+
+    None where they arrive at once.
+    """
     return _full_seconds(preset, agents) / seconds if seconds else None
 
 
@@ -154,11 +196,6 @@ def step_seconds(preset: Preset, footprint: float = 512) -> float:
     return preset.duration_ps(0, sequences, capacity) / PICOSECONDS
 
 
-def positive_float(value: float, what: str) -> float:
-    """Return `value` if it is finite and positive, as a float."""
-    return float(positive(value, what))
-
-
 def _full_seconds(preset: Preset, agents: Sequence[AgentSpec]) -> float:
     """Return the seconds in which a cache that is always full delivers all work."""
     work = sum(int(agent.cost(_WORK)) for agent in agents)
@@ -171,6 +208,7 @@ def _full_seconds(preset: Preset, agents: Sequence[AgentSpec]) -> float:
 def _agents(workload: str, agents: int, seed: int) -> list[AgentSpec]:
     if workload == PAPER_WORKLOAD:
         return paper_mix(agents, seed)
+    check_workload(workload)
     path = Path(workload)
     specs = read(path)
     if path.is_dir():

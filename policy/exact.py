@@ -115,13 +115,10 @@ def advanced(value: Number, work: Number, weight: Number) -> Number:
         return total
     if isinstance(total, float):
         return max(total, value) if work >= 0 else min(total, value)
-    if isinstance(total, Fraction):
-        if total.denominator == 1:
-            return total.numerator
-        if total.denominator.bit_length() > DENOMINATOR_BITS:
-            # Only exact operands make a Fraction.
-            grains = int(increment * _GRAIN // 1)
-            return value + Fraction(grains, _GRAIN)
+    if total.denominator == 1:
+        return total.numerator
+    if total.denominator.bit_length() > DENOMINATOR_BITS:
+        return value + Fraction(int(increment * _GRAIN // 1), _GRAIN)
     return total
 
 
@@ -134,8 +131,8 @@ def shown(value: object) -> str:
     """Return `value` for a message, cut where a hostile one would fill the log."""
     try:
         text = repr(value)
-    except ValueError:  # an int of more digits than Python prints
-        text = f"an int of {abs(value).bit_length()} bits"  # type: ignore[arg-type]
+    except ValueError:  # it is, or holds, an int of more digits than Python prints
+        text = f"a value of type {type(value).__name__} with too many digits to show"
     return text if len(text) <= 80 else f"{text[:60]}… ({len(text):,} characters)"
 
 

@@ -1,105 +1,123 @@
-"""The command line: ``justitia run``."""
+"""The command line: ``justitia run``.
 
+Only what reads the command line is imported with this module: what runs it takes longer
+to load than ``--help`` should.
+"""
+
+import io
+import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import suppress
 from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
-from rich.console import Console
 
-from justitia import __version__, config
-from justitia.engines import EngineError
-from justitia.engines.compare import Comparison, run_all
-from justitia.engines.document import document, dumps
-from justitia.engines.registry import EngineNotInstalled
-from justitia.engines.scenario import build, step_seconds
-from justitia.engines.sim import Preset, load_preset
-from justitia.plots import check_plot, draw
-from justitia.policy import PolicyError, options
-from justitia.progress import Progresses
-from justitia.tables import headline, show
+from justitia import __version__
 
+DONE = 0
 RUN_FAILED = 1
 USAGE = 2
 INTERRUPTED = 130
-PIPE_WIDTH = 100
 
 app = App(
     name="justitia",
     help="Fair, memory-aware scheduling of task-parallel LLM agents.",
+    help_epilogue="Start with: justitia run --agents 50",
     version=__version__,
+    suppress_keyboard_interrupt=False,
 )
 
+# Values are taken as they are typed, and checked with the settings: so a flag, a
+# variable and a key of a file are read alike.
+Name = Annotated[str | None, Parameter(metavar="NAME")]
+Names = Annotated[list[str] | None, Parameter(metavar="NAME", negative=())]
+Number = Annotated[str | None, Parameter(metavar="N")]
 
-@app.command
+
+@app.command(
+    help_epilogue="Exit codes: 0 done, 1 the run failed, 2 the command or a setting "
+    "cannot be used."
+)
 def run(
     *,
-    config_file: Annotated[Path | None, Parameter(name="--config")] = None,
-    engine: str | None = None,
-    preset: str | None = None,
-    policy: list[str] | None = None,
-    tags: str | None = None,
-    admission: str | None = None,
-    preemption: str | None = None,
-    agents: int | None = None,
-    workload: str | None = None,
-    arrivals: str | None = None,
-    density: float | None = None,
-    load: float | None = None,
-    predictor: str | None = None,
-    seed: int | None = None,
-    jobs: int | None = None,
-    json_file: Annotated[str | None, Parameter(name="--json")] = None,
-    plot_file: Annotated[str | None, Parameter(name="--plot")] = None,
+    config: Annotated[str | None, Parameter(metavar="FILE")] = None,
+    engine: Name = None,
+    preset: Annotated[str | None, Parameter(metavar="NAME|FILE")] = None,
+    policy: Names = None,
+    tags: Annotated[str | None, Parameter(metavar="agent|stage")] = None,
+    admission: Name = None,
+    preemption: Name = None,
+    agents: Number = None,
+    workload: Annotated[str | None, Parameter(metavar="paper|PATH")] = None,
+    arrivals: Annotated[str | None, Parameter(metavar="NAME|FILE")] = None,
+    density: Number = None,
+    load: Number = None,
+    predictor: Name = None,
+    seed: Number = None,
+    jobs: Number = None,
+    json: Annotated[str | None, Parameter(metavar="FILE")] = None,
+    plot: Annotated[str | None, Parameter(metavar="FILE")] = None,
 ) -> int:
-    """Run agents under several policies and compare them.
+    """Run agents under several policies and compare when they are done.
 
-    A flag is stronger than an environment variable (JUSTITIA_AGENTS for --agents),
-    that is stronger than the file of --config, and that than the default.
+    Every setting but --config can also be a variable (JUSTITIA_AGENTS for --agents) or
+    a key in the file of --config (agents = 300). A flag is stronger than a variable,
+    that is stronger than the file, and that than the default.
 
     Parameters
     ----------
-    config_file
-        A TOML file with any of the settings below, and policies' options in tables
-        [policy.NAME].
+    config
+        A TOML file with any of the settings below, and with options of one policy in a
+        table [policy.NAME]; the policies to run are then a list, policies = [...].
+        JUSTITIA_CONFIG names it, too.
     engine
-        sim, the embedded one (default); vllm, sglang, openai.
+        sim, the embedded simulator (default); vllm, sglang or openai.
     preset
-        What sim simulates: a shipped preset, or a TOML file (default:
-        llama-7b-a100-40g).
+        What sim simulates: llama-7b-a100-40g (default), llama-13b-4xv100-16g,
+        qwen2.5-32b-h800-80g, or a TOML file of your own.
     policy
-        A policy to run; may be given several times (default: all).
+        A policy to run, several times for several: justitia, justitia-c, fcfs,
+        agent-fcfs, sjf, srjf, vtc (default: all).
     tags
-        agent (default): one tag for all of an agent. stage: one for each of its stages;
-        the delay bound holds for these.
+        agent (default): one tag for all of an agent. stage: one for each of its stages,
+        for which the delay bound holds.
     admission
-        none (default), prompt, predicted, max or lookahead: what the engine sets aside
-        before it starts an inference.
+        What the engine sets aside before it starts an inference: none (default),
+        prompt, predicted, max or lookahead.
     preemption
-        recompute (default) or swap: what becomes of the KV cache of one that gives way.
+        What becomes of the KV cache of an inference that gives way: recompute (default)
+        or swap.
     agents
         How many agents (default: 300).
     workload
-        paper (default), the generated mix; a file of agents; or a folder of such files
+        paper (default), the generated mix; a file of agents; or a folder of such files,
         to draw the mix from.
     arrivals
-        poisson, burst, or a trace file (default: the workload's own, else poisson).
+        poisson, burst (all at once), workload (the workload's own), or a trace file
+        (default: the workload's own if it has any, else poisson).
     density
-        1 is the arrival rate at which the load is 0.7; 2 (default) and 3 are denser.
+        How densely agents arrive: 1 is a load of 0.7; 2 (default) and 3 are 2 and 3
+        times as dense.
     load
         The load itself, instead of a density.
     predictor
-        oracle (default), or noisy:LAMBDA, off by a factor of up to LAMBDA.
+        oracle (default), which knows the costs, or noisy:LAMBDA, off by a factor of up
+        to LAMBDA.
     seed
         Of everything random (default: 7).
     jobs
-        Processes to use (default: one a core).
-    json_file
-        Write all results there, too; - for standard output instead of the table.
-    plot_file
-        Draw the distribution of JCT there (.png, .svg, .pdf).
+        How many policies to run at once (default: one a core).
+    json
+        Write all results there as JSON; - for standard output, in place of the tables.
+    plot
+        Draw the distribution of JCT there (.png, .svg or .pdf).
     """
+    from justitia import config as settings  # noqa: PLC0415 - see above
+    from justitia.engines import EngineError  # noqa: PLC0415
+    from justitia.policy import PolicyError  # noqa: PLC0415
+    from justitia.running import run_settings  # noqa: PLC0415
+
     flags = {
         "engine": engine,
         "preset": preset,
@@ -115,127 +133,62 @@ def run(
         "predictor": predictor,
         "seed": seed,
         "jobs": jobs,
-        "json": json_file,
-        "plot": plot_file,
+        "json": json,
+        "plot": plot,
     }
-    settings = config.load(flags, file=config_file)
-    return run_settings(settings)
-
-
-def run_settings(settings: config.RunSettings) -> int:
-    """Run what the settings say and show the results; return the exit code."""
-    out, err = _consoles()
-    if settings.plot_file is not None:
-        check_plot(Path(settings.plot_file))
-    preset = load_preset(settings.preset)
-    scenario = build(
-        preset,
-        workload=settings.workload,
-        agents=settings.agents,
-        arrivals=settings.arrivals,
-        density=settings.density,
-        load=settings.load,
-        seed=settings.seed,
-    )
-    engine = {
-        "name": settings.engine,
-        "preset": settings.preset,
-        "admission": settings.admission,
-        "preemption": settings.preemption,
-    }
-    comparison = Comparison(
-        scenario,
-        engine,
-        {name: _options(name, settings, preset) for name in settings.policies},
-        settings.predictor,
-        settings.tags,
-    )
-    comparison.check()
-    names = list(comparison.policies)
     try:
-        with Progresses(err, names, scenario.inferences) as progresses:
-            results = run_all(comparison, jobs=settings.jobs, progress=progresses.tell)
+        run_settings(settings.load(flags, file=config))
     except EngineError as error:
-        raise RunFailed(str(error)) from error
-    if settings.json_file is not None:
-        content = document(
-            scenario,
-            results,
-            version=__version__,
-            engine={
-                "name": settings.engine,
-                "preset": preset.name,
-                "capacity_tokens": preset.capacity_tokens,
-                "admission": settings.admission,
-                "preemption": settings.preemption,
-            },
-            predictor=settings.predictor,
-        )
-        _write(dumps(content), settings.json_file)
-    if settings.plot_file is not None:
-        draw(results, headline(scenario), Path(settings.plot_file))
-    if settings.json_file != "-":
-        show(out, scenario, results)
-    return 0
-
-
-def _options(
-    name: str, settings: config.RunSettings, preset: Preset
-) -> dict[str, object]:
-    """Return a policy's options: its table's, and what the run says of them."""
-    given = dict(settings.options.get(name, {}))
-    if "tags" in options(name):
-        given.setdefault("tags", settings.tags)
-    if given.get("clock") == "nominal":
-        given.setdefault("capacity", preset.capacity_tokens)
-        given.setdefault("step_seconds", step_seconds(preset))
-    return given
-
-
-def _write(text: str, file: str) -> None:
-    """Write text to a file, whole or not at all; to standard output for ``-``."""
-    if file == "-":
-        sys.stdout.write(text)
-        return
-    path = Path(file)
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        raise RunFailed(f"{file}: {error.strerror}") from error
-
-
-def _consoles() -> tuple[Console, Console]:
-    """Return standard output and standard error; wide enough where it is a pipe."""
-    out, err = Console(), Console(stderr=True)
-    return (out if out.is_terminal else Console(width=PIPE_WIDTH)), err
-
-
-class RunFailed(PolicyError):
-    """A run that began and could not be brought to its end."""
+        return _fail(error, RUN_FAILED)
+    except PolicyError as error:
+        return _fail(error, USAGE)
+    return DONE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code.
 
-    0: done; 1: the run failed; 2: the command or its settings cannot be used.
+    0: done; 1: the run failed; 2: the command or a setting cannot be used. Nothing that
+    is typed, set or read from a file ends in a traceback.
     """
-    _, err = _consoles()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # of a file's strange name
     try:
         code = app(
-            list(sys.argv[1:] if arguments is None else arguments),
+            sys.argv[1:] if arguments is None else list(arguments),
             exit_on_error=False,
+            print_error=False,
             result_action="return_value",
         )
-        return code if isinstance(code, int) else 0
-    except CycloptsError:
-        return USAGE  # cyclopts has said it
-    except (RunFailed, EngineNotInstalled) as error:
-        err.print(f"justitia: {error}", style="red", markup=False, highlight=False)
-        return RUN_FAILED
-    except PolicyError as error:
-        err.print(f"justitia: {error}", style="red", markup=False, highlight=False)
-        return USAGE
+        if sys.stdout is not None:
+            sys.stdout.flush()  # what cannot be written is to be known here
+    except CycloptsError as error:
+        return _fail(f"{error} See: justitia run --help", USAGE)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        _forget_output()  # its reader has what it wanted
+        return RUN_FAILED
+    except OSError as error:
+        _forget_output()
+        return _fail(
+            f"{error.filename or 'standard output'}: cannot be written: "
+            f"{error.strerror or error}",
+            RUN_FAILED,
+        )
+    return code if isinstance(code, int) else DONE
+
+
+def _fail(reason: object, code: int) -> int:
+    if sys.stderr is not None:
+        with suppress(BrokenPipeError):
+            print(f"justitia: {reason}", file=sys.stderr)
+    return code
+
+
+def _forget_output() -> None:
+    """Drop what standard output still holds, which Python would write at its end."""
+    if sys.stdout is not None:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -2,26 +2,40 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     field_validator,
-    model_validator,
 )
 
 from justitia.engines.registry import engine_names
+from justitia.engines.scenario import PAPER_WORKLOAD, check_arrivals, check_workload
+from justitia.engines.sim import PREEMPTIONS, RULES, SimEngine, load_preset
 from justitia.policy import PolicyError, names
 from justitia.policy.exact import shown
+from justitia.predictors import create as create_predictor
 
 PREFIX = "JUSTITIA_"
-EXCLUSIVE = frozenset({"density", "load"})
-"""Of these, what a higher layer says hides what a lower one says of the other."""
+LARGEST_SEED = 2**63 - 1
+"""What TOML and most libraries that take a seed can hold."""
+LEAST_DENSE, MOST_DENSE = 1e-6, 1e6
+"""Beyond these, seconds are too coarse or too fine to tell two arrivals apart."""
+
+_CHOICES: Mapping[str, Callable[[], Iterable[str]]] = {
+    "engine": engine_names,
+    "tags": lambda: ("agent", "stage"),
+    "admission": lambda: RULES,
+    "preemption": lambda: PREEMPTIONS,
+}
+_FIELD_OF = {"json": "json_file", "plot": "plot_file", "policy": "policies"}
+"""Where a flag, a variable or a key is not named as the field is."""
 
 
 class ConfigError(PolicyError):
@@ -34,76 +48,111 @@ class RunSettings(BaseModel):
     Every field is a flag (``--agents``), a variable (``JUSTITIA_AGENTS``) and a key at
     the top of the TOML file (``agents = 300``). Options of one policy are a table
     ``[policy.NAME]`` there; the policies to run are then listed under ``policies``.
+    Paths are relative to the current folder, wherever they come from.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    engine: str = "sim"
+    engine: str = SimEngine.name
     preset: str = "llama-7b-a100-40g"
     policies: tuple[str, ...] = Field(default_factory=lambda: tuple(names()))
-    tags: Literal["agent", "stage"] = "agent"
-    admission: Literal["none", "prompt", "predicted", "max", "lookahead"] = "none"
-    preemption: Literal["recompute", "swap"] = "recompute"
+    tags: str = "agent"
+    admission: str = "none"
+    preemption: str = "recompute"
     agents: int = Field(300, ge=1, le=10**7)
-    workload: str = Field("paper", min_length=1)
-    arrivals: str | None = Field(None, min_length=1)
-    density: float | None = Field(None, gt=0, allow_inf_nan=False)
-    load: float | None = Field(None, gt=0, allow_inf_nan=False)
-    predictor: str = Field("oracle", min_length=1)
-    seed: int = 7
+    workload: str = PAPER_WORKLOAD
+    arrivals: str | None = None
+    density: float | None = Field(None, ge=LEAST_DENSE, le=MOST_DENSE)
+    load: float | None = Field(None, ge=LEAST_DENSE, le=MOST_DENSE)
+    predictor: str = "oracle"
+    seed: int = Field(7, ge=-LARGEST_SEED, le=LARGEST_SEED)
     jobs: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
-    json_file: str | None = Field(None, min_length=1)
-    plot_file: str | None = Field(None, min_length=1)
+    json_file: str | None = None
+    plot_file: str | None = None
     options: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _given(cls, value: object) -> object:
+        """Refuse what could only be a slip."""
+        if isinstance(value, bool):
+            raise ValueError(f"must not be {str(value).lower()}")  # noqa: TRY004
+        if value == "":
+            raise ValueError("must not be empty")
+        return value
+
+    @field_validator(*_CHOICES)
+    @classmethod
+    def _chosen(cls, value: str, info: ValidationInfo) -> str:
+        return _one_of(value, _CHOICES[str(info.field_name)]())
 
     @field_validator("policies", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         """Let names with commas between them stand for several."""
-        if isinstance(value, str):
-            value = [value]
-        if isinstance(value, list | tuple) and all(isinstance(v, str) for v in value):
-            return [name.strip() for each in value for name in each.split(",")]
-        return value
+        several = [value] if isinstance(value, str) else value
+        if not isinstance(several, list | tuple):
+            raise ValueError(  # noqa: TRY004 - pydantic lets a TypeError through
+                f"must be a name or a list of names, not {shown(value)}"
+            )
+        if not all(isinstance(name, str) for name in several):
+            return several
+        return [name.strip() for each in several for name in each.split(",")]
 
     @field_validator("policies")
     @classmethod
     def _policies_known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value:
-            raise ValueError("name at least one policy")
-        for name in value:
-            _known(name, names(), "policy")
-        return tuple(dict.fromkeys(value))
-
-    @field_validator("engine")
-    @classmethod
-    def _engine_known(cls, value: str) -> str:
-        return _known(value, engine_names(), "engine")
+            raise ValueError("must name a policy")
+        return tuple(dict.fromkeys(_one_of(name, names()) for name in value))
 
     @field_validator("options")
     @classmethod
     def _options_known(cls, value: dict[str, dict[str, Any]]) -> dict[str, Any]:
         for name in value:
-            _known(name, names(), "policy")
+            _one_of(name, names())
         return value
 
-    @model_validator(mode="after")
-    def _density_or_load(self) -> "RunSettings":
-        if self.density is not None and self.load is not None:
-            raise ValueError("give a density or a load, not both")
-        return self
+    @field_validator("preset")
+    @classmethod
+    def _preset_known(cls, value: str, info: ValidationInfo) -> str:
+        if info.data.get("engine") == SimEngine.name:  # another may know others
+            load_preset(value)
+        return value
+
+    @field_validator("workload")
+    @classmethod
+    def _workload_known(cls, value: str) -> str:
+        check_workload(value)
+        return value
+
+    @field_validator("arrivals")
+    @classmethod
+    def _arrivals_known(cls, value: str | None) -> str | None:
+        if value is not None:
+            check_arrivals(value)
+        return value
+
+    @field_validator("predictor")
+    @classmethod
+    def _predictor_known(cls, value: str) -> str:
+        create_predictor(value)
+        return value
 
 
-_FIELD_OF = {"json": "json_file", "plot": "plot_file", "policy": "policies"}
 _KEY_OF = {field: key for key, field in _FIELD_OF.items()}
-_KEYS = [_KEY_OF.get(name, name) for name in RunSettings.model_fields]
-_KEYS.remove("options")
+KEYS = tuple(
+    _KEY_OF.get(field, field)
+    for field in RunSettings.model_fields
+    if field != "options"
+)
+"""Every setting, as a flag without its dashes, a variable in small letters or a key."""
 
 
 def load(
     flags: Mapping[str, object],
     *,
-    file: Path | None = None,
+    file: str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> RunSettings:
     """Return the settings from all layers.
@@ -113,9 +162,10 @@ def load(
     flags
         By key, as on the command line without the dashes; None for one not given.
     file
-        A TOML file.
+        The path of a TOML file; None for the one that ``JUSTITIA_CONFIG`` names, or
+        none.
     environment
-        Variables; the process's own when None.
+        Variables; the process's own when None. An empty one is as good as none.
 
     Raises
     ------
@@ -123,69 +173,89 @@ def load(
         For the first setting that cannot be used.
     """
     environment = os.environ if environment is None else environment
-    given = {key: value for key, value in flags.items() if value is not None}
-    variables = {
-        key: environment[PREFIX + key.upper()]
-        for key in _KEYS
-        if environment.get(PREFIX + key.upper())
-    }
-    layers: list[tuple[dict[str, Any], str]] = []
+    if file is None:
+        file = environment.get(f"{PREFIX}CONFIG") or None
+    layers: list[_Layer] = []
     if file is not None:
-        layers.append((_read(file), str(file)))
-    layers.append((variables, "environment"))
-    layers.append((given, "command line"))
-    merged: dict[str, Any] = {}
-    origin: dict[str, str] = {}
-    for layer, source in layers:
-        if EXCLUSIVE & layer.keys():
-            for key in EXCLUSIVE & merged.keys():
-                del merged[key]
-        for key, value in layer.items():
-            field = _FIELD_OF.get(key, key)
-            merged[field] = value
-            origin[field] = f"{PREFIX}{key.upper()}" if layer is variables else source
+        layers.append(_from_file(file))
+    layers.append(_from_environment(environment))
+    layers.append(_from_flags(flags))
+    given: _Layer = {}
+    for layer in layers:
+        if not _EXCLUSIVE.isdisjoint(layer):
+            for field in _EXCLUSIVE:  # what is said here of one is said of the other
+                given.pop(field, None)
+        given |= layer
+    if given.keys() >= _EXCLUSIVE:
+        both = " and ".join(sorted(given[field][1] for field in _EXCLUSIVE))
+        raise ConfigError(f"{both}: give a density or a load, not both")
     try:
-        return RunSettings.model_validate(merged)
+        return RunSettings.model_validate({f: value for f, (value, _) in given.items()})
     except ValidationError as error:
-        raise ConfigError(_told(error, origin)) from None
+        raise ConfigError(_told(error, given)) from None
 
 
-def _read(file: Path) -> dict[str, Any]:
-    """Return a file's settings, with the tables of policies' options under one key."""
-    try:
-        with file.open("rb") as stream:
-            content = tomllib.load(stream)
-    except OSError as error:
-        raise ConfigError(f"{file}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(f"{file} is not TOML: {error}") from None
-    tables = content.get("policy")
-    if isinstance(tables, dict):
-        del content["policy"]
-        content["options"] = tables
-    elif tables is not None and "policies" in content:
-        raise ConfigError(f"{file}: policy and policies are the same; give one of them")
-    for key in content:
-        if key not in (*_KEYS, "policies", "options"):
-            allowed = ", ".join(_KEYS)
+_Layer = dict[str, tuple[object, str]]
+"""By field: its value, and what a message calls it."""
+_EXCLUSIVE = frozenset({"density", "load"})
+
+
+def _from_flags(flags: Mapping[str, object]) -> _Layer:
+    return {
+        _FIELD_OF.get(key, key): (value, f"--{key}")
+        for key, value in flags.items()
+        if value is not None
+    }
+
+
+def _from_environment(environment: Mapping[str, str]) -> _Layer:
+    variables = {key: PREFIX + key.upper() for key in KEYS}
+    return {
+        _FIELD_OF.get(key, key): (environment[variable], variable)
+        for key, variable in variables.items()
+        if environment.get(variable)
+    }
+
+
+def _from_file(file: str) -> _Layer:
+    layer: _Layer = {}
+    for key, value in _read(file).items():
+        field = _FIELD_OF.get(key, key)
+        if key == "policy" and isinstance(value, dict):
+            field = "options"
+        elif key != "policies" and key not in KEYS:
             raise ConfigError(
-                f"{file}: no setting {shown(key)}; there are: {allowed}, policies and "
-                "tables [policy.NAME]"
+                f"{file}: no setting {shown(key)}; there are: {', '.join(KEYS)}, "
+                "policies (a list) and tables [policy.NAME]"
             )
-    return content
+        if field in layer:
+            raise ConfigError(f"{file}: policy and policies are the same: give one")
+        layer[field] = (value, f"{file}: {key}")
+    return layer
 
 
-def _told(error: ValidationError, origin: Mapping[str, str]) -> str:
+def _read(file: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(file).read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, endless digits
+        raise ConfigError(f"{shown(file)}: not a TOML file in UTF-8: {error}") from None
+
+
+def _told(error: ValidationError, given: _Layer) -> str:
+    """Return the first complaint: which setting, where from, what is allowed."""
     first = error.errors(include_url=False, include_context=False)[0]
-    field = str(first["loc"][0]) if first["loc"] else ""
-    message = first["msg"].removeprefix("Value error, ")
-    if not field:
-        return message
-    key, source = _KEY_OF.get(field, field), origin.get(field, "default")
-    return f"{key} ({source}): {message}, got {shown(first['input'])}"
+    field, *inner = first["loc"]
+    label = ".".join([given[str(field)][1], *(str(i) for i in inner if i != "[key]")])
+    if first["type"] == "value_error":  # of ours, which names the value
+        return f"{label}: {first['msg'].removeprefix('Value error, ')}"
+    allowed = first["msg"].removeprefix("Input should be ").partition(",")[0]
+    return f"{label}: must be {allowed}, not {shown(first['input'])}"
 
 
-def _known(value: str, known: list[str], what: str) -> str:
+def _one_of(value: str, allowed: Iterable[str]) -> str:
+    known = list(allowed)
     if value not in known:
-        raise ValueError(f"no {what} {shown(value)}; there are: {', '.join(known)}")
+        raise ValueError(f"must be one of {', '.join(known)}, not {shown(value)}")
     return value

@@ -1,65 +1,103 @@
 """Figures of a comparison, with matplotlib (the extra ``experiments``)."""
 
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from justitia.engines.document import Result
 from justitia.engines.summary import BASELINE
 from justitia.policy import PolicyError
+from justitia.policy.exact import shown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_COMPARED = ("justitia", "srjf")
+"""Policies whose agents are set against the baseline's one by one."""
 
 
 class PlotError(PolicyError):
     """A figure that cannot be drawn here."""
 
 
-def check_plot(file: Path) -> None:
-    """Raise `PlotError` where `draw` could not draw into `file`."""
+_METADATA: dict[str, dict[str, None]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None},
+    ".pdf": {"CreationDate": None},
+}
+"""Formats, and what to leave out of each so that a run of one seed gives one figure."""
+
+
+def check_plot(file: str) -> None:
+    """Raise `PlotError` where `draw` could not draw for `file`."""
+    if _format(file) not in _METADATA:
+        raise PlotError(f"a plot is a {', '.join(_METADATA)} file, not {shown(file)}")
     try:
         import matplotlib  # noqa: F401, PLC0415 - an extra, and slow to load
     except ImportError:
         raise PlotError(
             "a plot needs matplotlib: pip install 'justitia[experiments]'"
         ) from None
-    if file.suffix not in (".png", ".svg", ".pdf"):
-        raise PlotError(f"a plot is a .png, .svg or .pdf file, not {file.name!r}")
-    if not file.absolute().parent.is_dir():
-        raise PlotError(f"{file.absolute().parent} is not a folder")
 
 
-def draw(results: Sequence[Result], title: str, file: Path) -> None:
-    """Draw the share of agents done over JCT, and JCT against that under VTC."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+def draw(results: Sequence[Result], title: str, file: str) -> bytes:
+    """Return a figure in the format that the name of `file` asks for.
+
+    On the left the share of agents that are done within some JCT, for each policy; on
+    the right each agent's JCT against its JCT under VTC, where that was run.
+    """
+    from matplotlib import rc_context  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
+    suffix = _format(file)
+    content = BytesIO()
+    with rc_context({"svg.hashsalt": "justitia", "text.parse_math": False}):
+        figure = Figure(layout="constrained")
+        figure.suptitle(title, fontsize=9)
+        _fill(figure, results)
+        figure.savefig(content, format=suffix[1:], metadata=_METADATA[suffix])
+    return content.getvalue()
+
+
+def _fill(figure: "Figure", results: Sequence[Result]) -> None:
     jcts = {
         result.policy: {a.id: a.jct for a in result.record.agents if a.jct is not None}
         for result in results
     }
-    baseline = jcts.get(BASELINE)
-    figure = Figure(figsize=(11 if baseline else 6, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    figure.suptitle(title, fontsize=9)
-    axes = figure.subplots(1, 2 if baseline else 1, squeeze=False)[0]
+    colours = {policy: f"C{place % 10}" for place, policy in enumerate(jcts)}
+    baseline = jcts.get(BASELINE, {})
+    compared = [name for name in _COMPARED if name in jcts] if baseline else []
+    figure.set_size_inches(11 if compared else 6, 4.5)
+    axes = figure.subplots(1, 2 if compared else 1, squeeze=False)[0]
     for policy, times in jcts.items():
-        ordered = sorted(times.values())
-        shares = [(k + 1) / len(ordered) for k in range(len(ordered))]
-        axes[0].step(ordered, shares, where="post", label=policy)
+        shares = [(done + 1) / len(times) for done in range(len(times))]
+        axes[0].step(
+            sorted(times.values()),
+            shares,
+            where="post",
+            label=policy,
+            color=colours[policy],
+        )
     axes[0].set(xscale="log", xlabel="JCT, s", ylabel="share of agents done")
-    axes[0].legend(fontsize=8)
-    axes[0].grid(alpha=0.3)
-    if baseline:
-        for policy in ("justitia", "srjf"):
-            pairs = [
-                (baseline[name], time)
-                for name, time in jcts.get(policy, {}).items()
-                if name in baseline
-            ]
-            if pairs:
-                axes[1].scatter(*zip(*pairs, strict=True), s=8, label=policy)
-        most = max(baseline.values(), default=1.0)
-        axes[1].plot([0, most], [0, most], color="grey", linewidth=0.8)
-        axes[1].set(xscale="log", yscale="log", xlabel="JCT under vtc, s")
-        axes[1].set(ylabel="JCT, s (below the line: sooner)")
-        axes[1].legend(fontsize=8)
-        axes[1].grid(alpha=0.3)
-    figure.savefig(file, metadata={"Software": None} if file.suffix == ".png" else None)
+    for policy in compared:
+        both = [name for name in baseline if name in jcts[policy]]
+        axes[1].scatter(
+            [baseline[name] for name in both],
+            [jcts[policy][name] for name in both],
+            s=8,
+            label=policy,
+            color=colours[policy],
+        )
+    if compared:
+        ends = [min(baseline.values()), max(baseline.values())]
+        axes[1].plot(ends, ends, color="grey", linewidth=0.8)
+        axes[1].set(xscale="log", yscale="log", xlabel=f"JCT under {BASELINE}, s")
+        axes[1].set_ylabel("JCT, s (below the line: sooner)")
+    for each in axes:
+        each.legend(fontsize=8)
+        each.grid(alpha=0.3)
+
+
+def _format(file: str) -> str:
+    return Path(file).suffix.lower()

@@ -29,18 +29,20 @@ class Progresses(AbstractContextManager["Progresses"]):
 
     def __init__(self, console: Console, names: Sequence[str], total: int) -> None:
         self._console = console
-        self._total = total
+        self._total = max(total, 1)
+        # Asked of the file: FORCE_COLOR makes rich take a pipe for a terminal.
+        self._drawn = console.is_interactive and console.file.isatty()
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TaskProgressColumn(),
             TimeElapsedColumn(),
             console=console,
             transient=True,
-            disable=not console.is_terminal,
+            disable=not self._drawn,
         )
         self._tasks = {
-            name: self._bars.add_task(name, total=max(total, 1)) for name in names
+            name: self._bars.add_task(name, total=self._total) for name in names
         }
         self._over = 0
 
@@ -58,12 +60,16 @@ class Progresses(AbstractContextManager["Progresses"]):
 
     def tell(self, name: str, ended: int) -> None:
         """Show how many inferences of a run have ended; -1 says the run is over."""
+        task = self._tasks[name]
         if ended >= 0:
-            self._bars.update(self._tasks[name], completed=ended)
+            self._bars.update(task, completed=ended)
             return
-        self._bars.update(self._tasks[name], completed=max(self._total, 1))
+        self._bars.update(task, completed=self._total)
         self._over += 1
-        if not self._console.is_terminal:
+        if not self._drawn:
             self._console.print(
-                f"{name} done ({self._over} of {len(self._tasks)})", highlight=False
+                f"{name}: done ({self._over} of {len(self._tasks)})",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
             )

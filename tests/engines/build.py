@@ -148,7 +148,7 @@ def cases(
     staged: bool = True,
     graphs: bool = True,
     cancels: bool = True,
-    admissions: Sequence[str] = (*RULES, "none", "none"),
+    admissions: Sequence[str] = (*RULES, *["none"] * 4),
     tags: Sequence[str] = ("agent", "stage"),
 ) -> st.SearchStrategy[Case]:
     """Runs in which memory is short, on small caches, with ties and bursts.
@@ -162,7 +162,7 @@ def cases(
         burst = rng.random() < 0.4
         same = rng.random() < 0.3
         agents = []
-        for k in range(rng.randint(1, 6)):
+        for k in range(rng.choice((1, 2, 3, 4, 5, 6, 6, 6))):
             if same and agents and rng.random() < 0.7:
                 agents.append(replace(agents[-1], id=f"a{k}"))
             else:
@@ -197,7 +197,7 @@ def _preset(rng: Random) -> Preset:
         blocks=rng.randint(8, 40) // block_size + 1,
         block_size=block_size,
         seats=rng.choice((1, 2, 3, 8, 8, 8, 8)),
-        budget=rng.choice((1, 2, 5, 5, 16, 64)),
+        budget=rng.choice((1, 2, 5, 8, 16, 64)),
         fixed=rng.choice((TICK, TICK, 1)),
         per_prefill=rng.choice((0, TICK // 10, 7)),
         per_sequence=rng.choice((0, 3)),
@@ -217,11 +217,12 @@ def _agent(
     cancels: bool,
 ) -> AgentSpec:
     most = capacity // rng.choice((2, 2, 3, 6)) + rng.choice((*[0] * 8, capacity))
-    count = rng.choice((0, 1, 1, 2, 3, 4, 6))
+    count = rng.choice((0, 1, 1, 2, 3, 4, 6, 6))
     longest_prompt = most // rng.choice((1, 2, 8))
+    least = most // 2 if rng.random() < 0.5 else 0
 
     def draw() -> tuple[int, int]:
-        return rng.randint(0, longest_prompt), rng.randint(0, most)
+        return rng.randint(0, longest_prompt), rng.randint(least, most)
 
     alike = rng.random() < 0.3
     lengths = [draw()] * count if alike else [draw() for _ in range(count)]

@@ -99,8 +99,8 @@ class Fair:
     def lag(self) -> tuple[Number, Number, Number, int] | None:
         """Return worst, allowed, excess and the largest cost; None without a start."""
         served = Fraction(self.served)
-        wanted = sum((s.wanted - s.got for s in self.sharers.values()), Fraction(0))
-        for unit, work in self._share(max(Fraction(0), wanted)):
+        missing = [max(Fraction(0), s.wanted - s.got) for s in self.sharers.values()]
+        for unit, work in self._share(sum(missing, Fraction(0))):
             unit.goal = served + work
         found: list[tuple[Number, Number]] = []
         largest = 0

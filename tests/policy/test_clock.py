@@ -20,13 +20,10 @@ from tests.policy.builders import (
     ForeignInt,
     ForeignRational,
     ForeignReal,
-    costs,
     pick,
-    picks,
     state,
-    weights,
-    works,
 )
+from tests.policy.strategies import costs, picks, weights, works
 
 
 def clock_of(*agents: tuple[str, Number]) -> VirtualClock:
@@ -557,7 +554,7 @@ def some_clock() -> VirtualClock:
     return clock
 
 
-@pytest.mark.parametrize("bad", NOT_POSITIVE, ids=repr)
+@pytest.mark.parametrize("bad", NOT_POSITIVE, ids=exact.shown)
 def test_B08_costs_and_weights_that_are_refused(bad: object) -> None:
     clock = some_clock()
     refused(clock, "arrive", "C", bad)
@@ -567,7 +564,7 @@ def test_B08_costs_and_weights_that_are_refused(bad: object) -> None:
     assert "C" not in clock
 
 
-@pytest.mark.parametrize("bad", NOT_WORK, ids=repr)
+@pytest.mark.parametrize("bad", NOT_WORK, ids=exact.shown)
 def test_B08_work_that_is_refused(bad: object) -> None:
     refused(some_clock(), "serve", bad)
 

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable
 from copy import deepcopy
-from fractions import Fraction
 from typing import ClassVar
 
-import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -20,16 +18,13 @@ from justitia.policy.exact import Number
 from justitia.policy.ledger import Ledger
 from tests.policy.builders import (
     VARIANTS,
-    costs,
     line,
     make,
     pick,
-    picks,
-    state,
     victims,
-    weights,
 )
 from tests.policy.models import MODELS, Model, Pampering
+from tests.policy.strategies import costs, picks, weights
 
 AGENTS = ("a", "a1", "a11", "b")
 INFERENCES = tuple(f"i{n}" for n in range(12))
