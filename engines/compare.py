@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -119,7 +120,7 @@ def _in_this_process(
     comparison: Comparison, jobs: int, tell: Tell
 ) -> Iterator[tuple[str, RunRecord]]:
     for name in comparison.policies:
-        record = _run(comparison, name, lambda ended, name=name: tell(name, ended))
+        record = _run(comparison, name, partial(tell, name))
         tell(name, -1)
         yield name, record
 

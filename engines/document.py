@@ -7,9 +7,10 @@ bytes, so nothing of the machine or the time of day is in it.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from fractions import Fraction
+from numbers import Integral, Real
 from typing import Any
 
+from justitia.engines.base import EngineError
 from justitia.engines.records import AgentRecord, InferenceRecord, RunRecord
 from justitia.engines.scenario import Scenario
 from justitia.engines.summary import Summary
@@ -74,8 +75,17 @@ def document(
 
 
 def dumps(content: Mapping[str, Any]) -> str:
-    """Return a document as text that ends in a newline; NaN and infinities refused."""
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    """Return a document as text in ASCII that ends in a newline.
+
+    Raises
+    ------
+    EngineError
+        If a number in it is not finite: JSON has none for that.
+    """
+    try:
+        return json.dumps(content, allow_nan=False, indent=1, default=str) + "\n"
+    except ValueError as error:
+        raise EngineError(f"the results cannot be told in JSON: {error}") from None
 
 
 def _agent(agent: AgentRecord) -> dict[str, Any]:
@@ -109,5 +119,7 @@ def _inference(inference: InferenceRecord) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """Return a Fraction as a float; JSON has none."""
-    return float(value) if isinstance(value, Fraction) else value
+    """Return a number as the int or float that JSON has: a Fraction, one of numpy's."""
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else value

@@ -11,6 +11,10 @@ where c_q is its cost, t0 < s the last earlier step in which something of a larg
 (tag, arrival) started, first or again, and I what was in flight after step t0 and had
 still to get (0 without such a step). ``proofs/README.md`` has the theorem. It holds on
 any engine that keeps the order of tags; this measures whether a run did, and its lag.
+
+A unit must be ready as a whole, as a stage is that waits for all of the one before.
+One that an agent's ``after`` opens bit by bit is in the reference from its first bit
+on, and the statement does not hold for it.
 """
 
 from bisect import bisect_left

@@ -101,7 +101,10 @@ class Later:
 
 
 def compare(run: RunRecord, baseline: RunRecord) -> Later:
-    """Compare agent by agent; what finished under one of the two only is left out."""
+    """Compare agent by agent; what finished under one of the two only is left out.
+
+    An agent that took no time under the baseline can be later, but not in proportion.
+    """
     theirs = {agent.id: agent.jct for agent in baseline.agents}
     pairs = [
         (mine, other)
@@ -111,8 +114,11 @@ def compare(run: RunRecord, baseline: RunRecord) -> Later:
     ]
     if not pairs:
         return Later(None, None, None)
-    late = [(mine / other - 1, mine - other) for mine, other in pairs if mine > other]
-    worst = max(late, default=(0.0, 0.0))
+    late = [(mine, other) for mine, other in pairs if mine > other]
+    worst = max(
+        ((mine / other - 1, mine - other) for mine, other in late if other),
+        default=(0.0, 0.0),
+    )
     return Later(len(late) / len(pairs), *worst)
 
 

@@ -8,6 +8,7 @@ most agents finish much sooner than under equal shares, and none much later.
 """
 
 from collections.abc import Collection
+from math import isclose
 
 from justitia.policy.agents import Agent, Step
 from justitia.policy.clock import VirtualClock
@@ -230,19 +231,27 @@ class SelectivePampering(AgentOrder):
         self.reorder(account, stage)
 
     def _check(self) -> None:
-        super()._check()
         self.clock._check()
         for account in self._accounts.values():
             pampered = _pampered(account)
             assert (account.seq in self.clock) == bool(pampered.tags)
             if pampered.tags:
-                assert self.clock.tag(account.seq) == pampered.tags[pampered.latest]
+                latest = pampered.tags.get(pampered.latest)
+                assert self.clock.tag(account.seq) == latest
                 assert self.clock._members[account.seq].cost == pampered.promised
+            cost = pampered.scaled(pampered.planned) + pampered.further
+            if not self.by_stage:
+                assert cost == 0
+                cost = account.cost
+            assert self._growth is not None or isclose(cost, pampered.promised)
         live = {account.seq for account in self._accounts.values()}
         assert not live & self._settled
-        assert all(self.clock.tag(s) > self.clock.value for s in self._settled)
+        for seq in self._settled:
+            assert seq in self.clock
+            assert self.clock.tag(seq) > self.clock.value
         known = sum(bool(_pampered(a).tags) for a in self._accounts.values())
         assert len(self.clock) == known + len(self._settled)
+        super()._check()
 
 
 def _one_of(value: object, allowed: Collection[str], what: str) -> None:

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from math import isclose
 
 from justitia.policy.agents import Agent, Inference, Step, check_id
 from justitia.policy.base import Policy
@@ -337,6 +338,12 @@ class Ledger(Policy):
             got[account] = got.get(account, 0) + gain
         return got
 
+    def _work(self, entry: Entry) -> Number:
+        inference = entry.inference
+        return self.cost_model.delivered(
+            inference.prompt_tokens, entry.produced, inference.decode_tokens
+        )
+
     def _in(self, state: dict[str, Entry], inference_id: str, name: str) -> Entry:
         try:
             entry = state.get(inference_id)
@@ -364,16 +371,33 @@ class Ledger(Policy):
 
     def _check(self) -> None:
         """Assert that the books agree with one another."""
+        assert self._moves >= 0
+        seqs, last = [], 0
+        for agent_id, account in self._accounts.items():
+            assert account.agent.id == agent_id
+            assert last < account.seq  # in order of arrival
+            last = account.seq
+            assert account.cost > 0
+            entries = account.live.items()
+            for inference_id, entry in entries:
+                inference = entry.inference
+                assert (inference.id, inference.agent) == (inference_id, agent_id)
+                assert entry.account is account
+                places = (self._waiting, self._running)
+                assert [p.get(inference_id) for p in places].count(entry) == 1
+                assert entry.produced >= 0
+                assert isinstance(entry.prefilled, bool)
+                assert entry.charge is None or entry.charge >= 0
+                assert entry.work in (0, self._work(entry))
+            work = sum(entry.work for _, entry in entries)
+            assert work <= account.service or isclose(work, account.service)
+            seqs += [account.seq, *(entry.seq for _, entry in entries)]
+        assert len(set(seqs)) == len(seqs)
+        assert all(0 < seq <= self._seq for seq in seqs)
         assert not self._waiting.keys() & self._running.keys()
-        live = {**self._waiting, **self._running}
-        for inference_id, entry in live.items():
-            assert entry.inference.id == inference_id
-            assert self._accounts[entry.inference.agent] is entry.account
-            assert entry.account.live[inference_id] is entry
-            assert entry.produced >= 0
-            assert entry.work >= 0
+        live = [*self._waiting.values(), *self._running.values()]
         assert len(live) == sum(len(a.live) for a in self._accounts.values())
-        ranks = [self.rank(entry) for entry in live.values()]
+        ranks = [self.rank(entry) for entry in live]
         assert len(set(ranks)) == len(ranks)
         waiting = sorted(self._waiting.values(), key=self.rank)
         head = self.peek()

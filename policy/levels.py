@@ -56,6 +56,8 @@ class InferenceOrder(Ledger):
         super()._check()
         self._line._check()
         assert set(self._line) == set(self._waiting.values())
+        for entry in self._line:
+            assert self._line.key(entry) == self.rank(entry)
 
 
 class AgentOrder(Ledger):
@@ -150,7 +152,6 @@ class AgentOrder(Ledger):
         self._line.push(group, place)
 
     def _check(self) -> None:
-        super()._check()
         self._line._check()
         waiting = set()
         for account in self._accounts.values():
@@ -160,6 +161,10 @@ class AgentOrder(Ledger):
                 assert bool(group.entries) == (group in self._line)
                 key = (*self.key(account, stage), account.seq, stage)
                 assert group.place in (None, key)
+                if group.entries:
+                    at = self._line.key(group)
+                    assert at == key or (group.place is None and at <= key)
                 waiting |= set(group.entries.values())
         assert waiting == set(self._waiting.values())
         assert all(group.entries for group in self._line)
+        super()._check()

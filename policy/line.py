@@ -34,6 +34,10 @@ class Line(Generic[Item]):
     def __contains__(self, item: Item) -> bool:
         return item in self._entries
 
+    def key(self, item: Item) -> tuple[Any, ...]:
+        """Return the key of an item that is in line."""
+        return self._entries[item][:-1]
+
     def push(self, item: Item, key: tuple[Any, ...]) -> None:
         """Put an item in line, or move it to another key."""
         entry = (*key, item)

@@ -1,8 +1,9 @@
 """Hypothesis profiles, and the guard against bare top-level names.
 
 ``HYPOTHESIS_PROFILE`` chooses the profile: ``quick`` (the default), ``ci`` (the same
-examples in every run), or ``long`` (thousands of new ones; the seed is in the report's
-head, and ``--hypothesis-seed`` repeats it). Nothing here is timed, so a busy machine
+examples in every run), ``long`` (thousands of new ones; the seed is in the report's
+head, and ``--hypothesis-seed`` repeats it), or ``mutation`` (to see quickly whether a
+mutant fails, not how small a failure can be). Nothing here is timed, so a busy machine
 makes a run slow and never red.
 """
 
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 settings.register_profile(
     "quick", max_examples=40, stateful_step_count=40, deadline=None
@@ -31,6 +32,15 @@ settings.register_profile(
     stateful_step_count=200,
     deadline=None,
     print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "mutation",
+    max_examples=40,
+    stateful_step_count=30,
+    derandomize=True,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow],
 )
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")

@@ -100,9 +100,10 @@ class Batch:
         if any(sequence.prefilling for sequence in running):
             return False
         full = len(running) >= min(self.preset.max_num_seqs, budget)
-        if full or not self.waiting:
-            return True
-        # Somebody waits and is not let in: that must hold for as long as they decode.
+        return full or not self.waiting or self._shut_out()
+
+    def _shut_out(self) -> bool:
+        """Return whether those in line stay there for as long as the running decode."""
         if not self._policy.static_order:
             return False
         head = self._head()
@@ -110,7 +111,8 @@ class Batch:
             return True
         if self._minds_refusal or not self._admission.monotone:
             return False
-        return not self._room(head, budget - len(running), self.free)
+        budget = self.preset.max_num_batched_tokens - len(self.running)
+        return not self._room(head, budget, self.free)
 
     def decodable(self) -> int:
         """Return for how many steps all running can decode.

@@ -24,6 +24,7 @@ app = App(
     name="justitia",
     help="Fair, memory-aware scheduling of task-parallel LLM agents.",
     help_epilogue="Start with: justitia run --agents 50",
+    version_format="plaintext",
     version=__version__,
     suppress_keyboard_interrupt=False,
 )
@@ -33,6 +34,18 @@ app = App(
 Name = Annotated[str | None, Parameter(metavar="NAME")]
 Names = Annotated[list[str] | None, Parameter(metavar="NAME", negative=())]
 Number = Annotated[str | None, Parameter(metavar="N")]
+
+
+def _no_flag(_: object, value: str | None) -> None:
+    """Refuse what starts with a dash but is not the one that stands for a stream."""
+    if value is not None and value.startswith("-") and value != "-":
+        raise ValueError(f"It must be a file, or -; ./{value} is a file of that name.")
+
+
+FileOrDash = Annotated[
+    str | None,
+    Parameter(metavar="FILE|-", allow_leading_hyphen=True, validator=_no_flag),
+]
 
 
 @app.command(
@@ -56,10 +69,10 @@ def run(
     predictor: Name = None,
     seed: Number = None,
     jobs: Number = None,
-    json: Annotated[str | None, Parameter(metavar="FILE")] = None,
+    json: FileOrDash = None,
     plot: Annotated[str | None, Parameter(metavar="FILE")] = None,
 ) -> int:
-    """Run agents under several policies and compare when they are done.
+    """Run agents under several policies and compare when they finish.
 
     Every setting but --config can also be a variable (JUSTITIA_AGENTS for --agents) or
     a key in the file of --config (agents = 300). A flag is stronger than a variable,

@@ -176,6 +176,8 @@ def load(
     if file is None:
         file = environment.get(f"{PREFIX}CONFIG") or None
     layers: list[_Layer] = []
+    if file == "":
+        raise ConfigError("--config: must not be empty")
     if file is not None:
         layers.append(_from_file(file))
     layers.append(_from_environment(environment))
@@ -240,7 +242,7 @@ def _read(file: str) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, endless digits
-        raise ConfigError(f"{shown(file)}: not a TOML file in UTF-8: {error}") from None
+        raise ConfigError(f"{file}: not a TOML file in UTF-8: {error}") from None
 
 
 def _told(error: ValidationError, given: _Layer) -> str:
@@ -251,6 +253,7 @@ def _told(error: ValidationError, given: _Layer) -> str:
     if first["type"] == "value_error":  # of ours, which names the value
         return f"{label}: {first['msg'].removeprefix('Value error, ')}"
     allowed = first["msg"].removeprefix("Input should be ").partition(",")[0]
+    allowed = allowed.replace("a valid dictionary", "a table")
     return f"{label}: must be {allowed}, not {shown(first['input'])}"
 
 

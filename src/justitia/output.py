@@ -45,10 +45,11 @@ class Output(AbstractContextManager["Output"]):
                 raise OutputError("standard output is closed")
             return
         try:
-            self._target = Path(file).resolve()
-            if self._target.exists() and not self._target.is_file():
-                self._stream = self._target.open("wb")
+            path = Path(file)
+            if path.exists() and not path.is_file():
+                self._stream = path.open("wb")
             else:
+                self._target = path.resolve()
                 name = f".{self._target.name}.{secrets.token_hex(4)}.part"
                 self._draft = self._target.with_name(name)
                 self._stream = self._draft.open("xb")

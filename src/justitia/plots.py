@@ -13,20 +13,18 @@ from justitia.policy.exact import shown
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_COMPARED = ("justitia", "srjf")
-"""Policies whose agents are set against the baseline's one by one."""
-
-
-class PlotError(PolicyError):
-    """A figure that cannot be drawn here."""
-
-
 _METADATA: dict[str, dict[str, None]] = {
     ".png": {"Software": None},
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None},
 }
 """Formats, and what to leave out of each so that a run of one seed gives one figure."""
+_COMPARED = ("justitia", "srjf")
+"""Policies whose agents are set against the baseline's one by one."""
+
+
+class PlotError(PolicyError):
+    """A figure that cannot be drawn here."""
 
 
 def check_plot(file: str) -> None:
@@ -79,7 +77,9 @@ def _fill(figure: "Figure", results: Sequence[Result]) -> None:
             label=policy,
             color=colours[policy],
         )
-    axes[0].set(xscale="log", xlabel="JCT, s", ylabel="share of agents done")
+    some_time = any(time > 0 for times in jcts.values() for time in times.values())
+    scale = "log" if some_time else "linear"
+    axes[0].set(xscale=scale, xlabel="JCT, s", ylabel="share of agents done")
     for policy in compared:
         both = [name for name in baseline if name in jcts[policy]]
         axes[1].scatter(
@@ -92,7 +92,7 @@ def _fill(figure: "Figure", results: Sequence[Result]) -> None:
     if compared:
         ends = [min(baseline.values()), max(baseline.values())]
         axes[1].plot(ends, ends, color="grey", linewidth=0.8)
-        axes[1].set(xscale="log", yscale="log", xlabel=f"JCT under {BASELINE}, s")
+        axes[1].set(xscale=scale, yscale=scale, xlabel=f"JCT under {BASELINE}, s")
         axes[1].set_ylabel("JCT, s (below the line: sooner)")
     for each in axes:
         each.legend(fontsize=8)

@@ -42,11 +42,10 @@ def run_settings(settings: RunSettings) -> None:
     if settings.plot_file is not None:
         check_plot(settings.plot_file)
     with ExitStack() as stack:
-        outputs = {
-            file: stack.enter_context(Output(file))
+        json, plot = (
+            None if file is None else stack.enter_context(Output(file))
             for file in (settings.json_file, settings.plot_file)
-            if file is not None
-        }
+        )
         scenario = build(
             preset,
             workload=settings.workload,
@@ -63,12 +62,11 @@ def run_settings(settings: RunSettings) -> None:
         bars = Progresses(Console(stderr=True), list(policies), scenario.inferences)
         with bars:
             results = run_all(comparison, jobs=settings.jobs, progress=bars.tell)
-        if settings.json_file is not None:
+        if json is not None:
             text = dumps(_document(settings, preset, scenario, results))
-            outputs[settings.json_file].save(text.encode())
-        if settings.plot_file is not None:
-            figure = draw(results, heading, settings.plot_file)
-            outputs[settings.plot_file].save(figure)
+            json.save(text.encode())
+        if plot is not None and settings.plot_file is not None:
+            plot.save(draw(results, heading, settings.plot_file))
     if settings.json_file != STANDARD:
         show(heading, results)
 

@@ -118,9 +118,9 @@ _FAIRNESS: Columns = [
 _FAIRNESS_NOTE = """\
 later: agents later than under VTC (paper, justitia: 8 %). worst: the one delayed
 most in proportion (paper: 26 %). lag: the most that delivered service was ahead
-of the fair reference when an inference first started; allowed: what Theorem B
-permits there; both in millions of token-steps. excess: the largest (lag - allowed)
-of any start, in costs of the largest inference: 0 or less where the theorem holds."""
+of the fair reference when an inference first started. allowed: what Theorem B
+permits there, both in millions of token-steps. excess: the largest (lag - allowed)
+of any start, in costs of the largest inference; never above 0 under the theorem."""
 _ENGINE: Columns = [
     ("KV used", lambda r: _share(r.summary.utilisation)),
     ("steps", lambda r: f"{r.summary.steps:,}"),

@@ -48,7 +48,7 @@ def make_preset(
     )
 
 
-def make_agent(  # noqa: PLR0913
+def make_agent(
     agent_id: str = "a",
     *lengths: tuple[int, int],
     at: float = 0,
@@ -161,7 +161,7 @@ def cases(
         preset = _preset(rng)
         burst = rng.random() < 0.4
         same = rng.random() < 0.3
-        agents = []
+        agents: list[AgentSpec] = []
         for k in range(rng.choice((1, 2, 3, 4, 5, 6, 6, 6))):
             if same and agents and rng.random() < 0.7:
                 agents.append(replace(agents[-1], id=f"a{k}"))

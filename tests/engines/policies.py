@@ -1,9 +1,6 @@
 """Policies that only tests want."""
 
-from collections.abc import Iterator
-
 from justitia.policy import AgentOrder, Inference, InferenceOrder, Step
-from justitia.policy.exact import Number
 from justitia.policy.ledger import Account, Entry
 
 
@@ -69,6 +66,21 @@ class Throttled(InferenceOrder):
         self._line._check()
 
 
+class OneByOne(InferenceOrder):
+    """First come, first served, one at a time, whatever the engine could take."""
+
+    name = "one by one"
+
+    def key(self, entry: Entry) -> tuple[object, ...]:
+        return ()
+
+    def peek(self) -> Inference | None:
+        return None if self._running else super().peek()
+
+    def _check(self) -> None:
+        self._line._check()
+
+
 class Sulky(InferenceOrder):
     """Moves a head that was refused to the end of the line."""
 
@@ -101,17 +113,3 @@ class Never(InferenceOrder):
 
     def _check(self) -> None:
         pass
-
-
-class Newest(AgentOrder):
-    """Cheapest agent first; the one that started last gives way first."""
-
-    name = "newest"
-    static_order = True
-
-    def key(self, account: Account, stage: int) -> tuple[object, ...]:
-        return (account.cost,)
-
-    def victims(self) -> Iterator[Inference]:
-        running = list(self._running.values())
-        return (entry.inference for entry in reversed(running))

@@ -9,10 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import Any
+from typing import Any, TypeAlias
 
 from justitia.policy import Agent, Inference, Policy, Step, create
 from justitia.policy.exact import Number
+
+Anything: TypeAlias = Any
+"""What a test passes although the types forbid it."""
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "fcfs": ("fcfs", {}),
@@ -115,7 +118,7 @@ def victims(policy: Policy) -> list[str]:
     return [item.id for item in policy.victims()]
 
 
-# Everything that an object holds, to see that nothing has changed ---------------------
+# Everything that an object holds, to see that nothing has changed -------------
 
 
 def state(value: object) -> object:
@@ -129,7 +132,7 @@ def state(value: object) -> object:
 
     def walk(item: object) -> object:
         if item is None or isinstance(item, bool | int | float | str | Fraction | type):
-            return (type(item).__name__, item if item == item else "nan")
+            return (type(item).__name__, repr(item))
         if id(item) in seen:
             return ("seen", seen[id(item)])
         seen[id(item)] = len(seen)
@@ -156,7 +159,7 @@ def _attributes(item: object) -> Iterator[tuple[str, object]]:
             yield name, getattr(item, name)
 
 
-# Numbers that are not Python's own ----------------------------------------------------
+# Numbers that are not Python's own --------------------------------------------
 
 
 class _Foreign:

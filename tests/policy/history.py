@@ -51,7 +51,7 @@ def dispatch_log(variant: str, *, backwards: bool = False) -> list[object]:
 
 def _step(told: dict[str, int], *, backwards: bool) -> Step:
     names = sorted(told, reverse=backwards)
-    return Step({name: 2 for name in names}, {name: told[name] for name in names})
+    return Step(dict.fromkeys(names, 2), {name: told[name] for name in names})
 
 
 def _shown(policy: Policy) -> list[object]:

@@ -22,6 +22,7 @@ from justitia.policy.exact import Number
 from justitia.policy.ledger import Account
 from tests.policy.builders import (
     VARIANTS,
+    Anything,
     agent,
     decode,
     inference,
@@ -49,7 +50,7 @@ def deliver(policy: Policy, who: str, work: int) -> None:
     policy._check()
 
 
-# The paper -------------------------------------------------------------------------
+# The paper --------------------------------------------------------------------
 
 
 def test_paper_example() -> None:
@@ -76,7 +77,7 @@ def test_the_paper_in_compute_tokens() -> None:
     assert repr(policy.cost_model) == "ComputeTokens()"
 
 
-# Virtual time ----------------------------------------------------------------------------
+# Virtual time -----------------------------------------------------------------
 
 
 def test_B01_tags_count_the_agents_of_the_reference() -> None:
@@ -258,7 +259,7 @@ def test_the_nominal_clock_shares_its_capacity_every_step() -> None:
     assert policy.clock.value == 250
 
 
-# Coming and going ----------------------------------------------------------------------------
+# Coming and going -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -323,7 +324,7 @@ def test_B20_nothing_that_runs_gives_way_to_what_waits(variant: str) -> None:
 
 
 @pytest.mark.parametrize("bad", [None, -1, 131_072.5])
-def test_B29_lengths_that_are_refused(bad: Any) -> None:
+def test_B29_lengths_that_are_refused(bad: Anything) -> None:
     with pytest.raises(PolicyError, match="decode_tokens"):
         Inference("i", "a", 1, bad)
 
@@ -391,7 +392,7 @@ def test_the_running_can_end_during_a_walk() -> None:
     assert [item.id for item in walk] == ["A/1", "B/0"]
 
 
-# Stages --------------------------------------------------------------------------------
+# Stages -----------------------------------------------------------------------
 
 
 def test_a_stage_gets_its_tag_when_it_becomes_ready() -> None:
@@ -489,7 +490,7 @@ def test_B04_a_revision_of_what_the_reference_has_finished() -> None:
     policy._check()
 
 
-# Remaining -------------------------------------------------------------------------------
+# Remaining --------------------------------------------------------------------
 
 
 def test_srjf_goes_by_what_remains() -> None:
@@ -504,7 +505,7 @@ def test_srjf_goes_by_what_remains() -> None:
     assert line(policy) == ["A/1", "B/0", "B/1", "C/0"]
 
 
-# A policy of one's own ---------------------------------------------------------------------
+# A policy of one's own --------------------------------------------------------
 
 
 class LongestFirst(AgentOrder):
@@ -565,7 +566,7 @@ def test_a_policy_may_write_every_verb_itself() -> None:
     policy.advance(1)
     policy._check()
     assert policy.tag("A") is None
-    assert not (policy.static_order or policy.additive or policy.name)
+    assert (policy.static_order, policy.additive, policy.name) == (False, False, "")
     assert line(policy) == ["A/1", "A/0"]
     assert policy.preempts(inference(), inference()) is False
     with pytest.raises(TypeError):

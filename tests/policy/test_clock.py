@@ -17,6 +17,7 @@ from tests.policy.builders import (
     NAN,
     NOT_POSITIVE,
     NOT_WORK,
+    Anything,
     ForeignInt,
     ForeignRational,
     ForeignReal,
@@ -186,7 +187,7 @@ def test_floats_follow_the_exact_reference(history: list[tuple[str, Any, Any]]) 
             assert isclose(tag, exactly, rel_tol=1e-9, abs_tol=1e-9 * scale)
 
 
-# The paper ------------------------------------------------------------------------
+# The paper --------------------------------------------------------------------
 
 
 def test_paper_example_tags_and_departures() -> None:
@@ -264,7 +265,7 @@ def test_reference_refuses_what_makes_no_sense() -> None:
     assert fair.wanting() == ["A"]
 
 
-# Cases from the field ---------------------------------------------------------------
+# Cases from the field ---------------------------------------------------------
 
 
 def test_B01a_first_agent_ever() -> None:
@@ -396,7 +397,7 @@ def test_memory_does_not_grow_with_revisions_and_departures() -> None:
     assert len(clock._heap) <= 18
 
 
-# Numbers ----------------------------------------------------------------------------
+# Numbers ----------------------------------------------------------------------
 
 
 def test_ints_and_fractions_stay_exact_and_even_quotients_ints() -> None:
@@ -519,7 +520,9 @@ def test_rounding_keeps_to_the_stated_grain() -> None:
     work=st.one_of(works, st.floats(0, 1e30)),
     weight=st.one_of(weights, st.floats(1e-3, 1e3)),
 )
-def test_advanced_never_goes_back(value: Any, work: Any, weight: Any) -> None:
+def test_advanced_never_goes_back(
+    value: Anything, work: Anything, weight: Anything
+) -> None:
     total = exact.advanced(value, work, weight)
     assert total >= value
     if not any(isinstance(x, float) for x in (value, work, weight)):
@@ -535,7 +538,7 @@ def test_quotient_is_exact_and_even_ones_are_ints(work: int, weight: int) -> Non
     assert exact.quotient(float(work), weight) == work / weight
 
 
-# Bad arguments --------------------------------------------------------------------
+# Bad arguments ----------------------------------------------------------------
 
 
 def refused(clock: VirtualClock, call: str, *arguments: object) -> None:
@@ -590,7 +593,7 @@ def test_unknown_and_known_agents() -> None:
     [ForeignReal(2.5), ForeignRational(Fraction(5, 2))],
     ids=repr,
 )
-def test_numbers_of_other_libraries_become_pythons(foreign: Any) -> None:
+def test_numbers_of_other_libraries_become_pythons(foreign: Anything) -> None:
     clock = VirtualClock()
     tag = clock.arrive("A", foreign, foreign)
     assert tag == 1
@@ -618,7 +621,7 @@ def test_any_hashable_is_an_agent() -> None:
     assert [who for who, _ in clock.serve(9)] == [(1, "a"), 7, "7", None, frozenset()]
 
 
-# _check ----------------------------------------------------------------------------
+# _check -----------------------------------------------------------------------
 
 
 def corrupted(clock: VirtualClock) -> None:

@@ -63,7 +63,7 @@ class PolicyAgainstModel(RuleBasedStateMachine):
         self.model: Model = MODELS[variant]()
         assert self.policy.name == VARIANTS[variant][0]
 
-    # What there is to choose from -----------------------------------------------------
+    # What there is to choose from ---------------------------------------------
 
     def free(self, ids: Iterable[str], taken: Iterable[str]) -> list[str]:
         used = set(taken)
@@ -75,7 +75,7 @@ class PolicyAgainstModel(RuleBasedStateMachine):
     def running(self) -> list[str]:
         return [n for n, i in self.model.items.items() if i.running]
 
-    # What happens -----------------------------------------------------------------------
+    # What happens -------------------------------------------------------------
 
     @precondition(lambda self: len(self.model.owners) < len(AGENTS))
     @rule(
@@ -212,7 +212,7 @@ class PolicyAgainstModel(RuleBasedStateMachine):
         if self.policy.static_order:
             assert [item.id for item in self.policy.order()] == before
 
-    # What must hold -----------------------------------------------------------------------
+    # What must hold -----------------------------------------------------------
 
     @invariant()
     def agree(self) -> None:

@@ -1,6 +1,5 @@
 """Policies by name, ours and others'."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,15 +7,14 @@ import pytest
 from justitia.policy import Policy, PolicyError, create, names, register, registry
 from justitia.policy.exact import shown
 from justitia.policy.fcfs import FCFS
-from tests.policy.builders import NOT_IDS, agent, line, queue
+from tests.policy.builders import NOT_IDS, Anything, agent, line, queue
 
 BUILT_IN = ["justitia", "justitia-c", "fcfs", "agent-fcfs", "sjf", "srjf", "vtc"]
 
 
 @pytest.fixture(autouse=True)
-def _clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_FACTORIES", dict(registry._FACTORIES))
-    yield
 
 
 def test_the_names_there_are() -> None:
@@ -30,7 +28,7 @@ def test_the_names_there_are() -> None:
 
 
 @pytest.mark.parametrize("bad", [*NOT_IDS, "fifo", "FCFS"], ids=shown)
-def test_a_wrong_name_lists_the_right_ones(bad: Any) -> None:
+def test_a_wrong_name_lists_the_right_ones(bad: Anything) -> None:
     with pytest.raises(PolicyError) as caught:
         create(bad)
     assert ", ".join(BUILT_IN[:3]) in str(caught.value)
@@ -39,11 +37,11 @@ def test_a_wrong_name_lists_the_right_ones(bad: Any) -> None:
 
 
 def test_a_wrong_option_lists_the_right_ones() -> None:
-    with pytest.raises(PolicyError, match="'sjf' has no option 'size'; it takes: by$"):
+    with pytest.raises(PolicyError, match=r"'sjf' has no option 'size'; it takes: by$"):
         create("sjf", size=1)
-    with pytest.raises(PolicyError, match="has no option 'x'; it takes: none$"):
+    with pytest.raises(PolicyError, match=r"has no option 'x'; it takes: none$"):
         create("fcfs", x=1)
-    with pytest.raises(PolicyError, match="takes: prompt_price, decode_price$"):
+    with pytest.raises(PolicyError, match=r"takes: prompt_price, decode_price$"):
         create("vtc", prompt_price=1, price=1)
     with pytest.raises(PolicyError, match="'self'"):
         create("vtc", **{"self": 1})
@@ -97,7 +95,7 @@ def test_a_factory_may_be_a_function_that_takes_anything() -> None:
 
 
 @pytest.mark.parametrize("bad", NOT_IDS, ids=shown)
-def test_names_that_are_refused(bad: Any) -> None:
+def test_names_that_are_refused(bad: Anything) -> None:
     before = names()
     with pytest.raises(PolicyError, match="name must be a str that is not empty"):
         register(bad, Backwards)
@@ -105,7 +103,7 @@ def test_names_that_are_refused(bad: Any) -> None:
 
 
 @pytest.mark.parametrize("bad", [None, 1, "Backwards", Backwards()], ids=repr)
-def test_factories_that_are_refused(bad: Any) -> None:
+def test_factories_that_are_refused(bad: Anything) -> None:
     with pytest.raises(PolicyError, match="must be callable"):
         register("bad", bad)
     assert "bad" not in names()

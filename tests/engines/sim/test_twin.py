@@ -13,7 +13,7 @@ from justitia.engines import RunRecord
 from justitia.policy import Policy, create, names
 from justitia.predictors import Noisy, Oracle, Predictor
 from tests.engines.build import Case, cases
-from tests.engines.policies import DISPLACERS, Sulky, Throttled
+from tests.engines.policies import DISPLACERS, OneByOne, Sulky, Throttled
 from tests.engines.twin import Twin
 
 Make = Callable[[], Policy]
@@ -35,6 +35,7 @@ POLICIES |= {
     "sjf cost": named("sjf", by="cost"),
     "vtc prices": named("vtc", prompt_price=0, decode_price=3),
     "throttled": Throttled,
+    "one by one": OneByOne,
     "sulky": Sulky,
     **{policy.name: policy for policy in DISPLACERS},
 }
