@@ -1,9 +1,9 @@
 """Speed of the clock and the policy per event, beside a bare binary heap.
 
-Run with ``tox run -e bench``; ``docs/benchmarks.md`` has a table. A figure is the fastest
-of several rounds, and every limit is on a ratio of two figures of one run, so that a
-slow or busy machine moves both. The one time limit is that of a step, which has to be
-told within a real engine's step.
+Run with ``tox run -e bench``; ``docs/benchmarks.md`` has a table. A figure is the
+fastest of several rounds, and every limit is on a ratio of two figures of one run, so
+that a slow or busy machine moves both. The one time limit is that of a step, which has
+to be told within a real engine's step.
 """
 
 import random
@@ -22,7 +22,7 @@ ROUNDS = 30
 GROWTH = 1.5
 """From the smallest size to the largest, at most so many times the heap's growth."""
 CYCLE = 8
-"""A policy's submit, start and finish, at most so many times the heap's push and pop."""
+"""A policy's submit, start, finish: at most so many times the heap's push and pop."""
 STEP_SECONDS = 150e-6
 RUNNING = 256
 

@@ -12,7 +12,7 @@ SECONDS = 60
 MEBIBYTES = 1024
 
 PROGRAM = """
-import resource, sys, time
+import re, sys, time
 from justitia.engines.scenario import build
 from justitia.engines.sim import SimEngine, load_preset
 from justitia.policy import create
@@ -23,7 +23,8 @@ preset = load_preset("llama-7b-a100-40g")
 scenario = build(preset, agents=int(sys.argv[2]))
 record = SimEngine(preset).run(scenario.agents, create(sys.argv[1]), Oracle())
 took = time.perf_counter() - began
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+# Of this process alone: getrusage would count what it was forked from.
+peak = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
 print(len(record.inferences), record.steps, took, peak)
 """
 

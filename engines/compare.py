@@ -15,6 +15,7 @@ from typing import Any
 
 from justitia.engines.base import EngineError
 from justitia.engines.document import Result
+from justitia.engines.interrupts import held
 from justitia.engines.records import RunRecord
 from justitia.engines.registry import create_engine
 from justitia.engines.scenario import Scenario
@@ -175,12 +176,9 @@ def _processes(
     """Start processes that run what is asked of them; end them all at the end."""
     context = get_context("spawn")
     processes: dict[Connection, SpawnProcess] = {}
+    resource_tracker.ensure_running()  # or it is started below, and lets Ctrl-C in
     try:
-        # Ctrl-C goes to all processes of a terminal: it is for this one, which ends the
-        # others. They are started with the signal blocked.
-        resource_tracker.ensure_running()  # else started below, which unblocks it
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
+        with held():  # Ctrl-C goes to all processes of a terminal
             for _ in range(jobs):
                 here, there = context.Pipe()
                 process = context.Process(
@@ -189,15 +187,14 @@ def _processes(
                 process.start()
                 processes[here] = process
                 there.close()  # so that the pipe ends when the process does
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         yield processes
     finally:
-        for pipe, process in processes.items():
-            process.kill()
-            process.join()
-            process.close()
-            pipe.close()
+        with held():
+            for pipe, process in processes.items():
+                process.kill()
+                process.join()
+                process.close()
+                pipe.close()
 
 
 def _work(pipe: Connection, comparison: Comparison) -> None:

@@ -237,13 +237,11 @@ class LagMeter:
             self._next_goal = self._shared + need
 
     def _reach(self, goal: Number, before: int = 0, lump: Lump | None = None) -> None:
-        """Let the reference finish the first unit, and all of the same tag."""
+        """Let the reference finish the first unit."""
         self._clock.serve(goal - self._shared)
         self._shared = goal
-        first = self._pending[0][0][0]
-        while self._pending and self._pending[0][0][0] <= first:
-            unit = heappop(self._pending)[1]
-            if not unit.dropped:
-                unit.goal = goal
-                unit.reached = None if lump is None else lump.when(goal - before)
+        unit = heappop(self._pending)[1]
+        if not unit.dropped:
+            unit.goal = goal
+            unit.reached = None if lump is None else lump.when(goal - before)
         self._aim()

@@ -8,6 +8,10 @@ EXTRAS = {"vllm": "vllm", "sglang": "sglang", "openai": "gateway"}
 """Engines that the bare install does not bring, and the extra that each comes with."""
 
 
+class EngineNotInstalled(EngineError):
+    """An engine that there is, but not here."""
+
+
 def engine_names() -> list[str]:
     """Return all engines' names, whether or not they are installed."""
     return [SimEngine.name, *EXTRAS]
@@ -41,7 +45,3 @@ def create_engine(
     raise EngineError(
         f"no engine {shown(name)}; there are: {', '.join(engine_names())}"
     )
-
-
-class EngineNotInstalled(EngineError):
-    """An engine that there is, but not here."""

@@ -1,18 +1,62 @@
 """What a policy is told about: agents, inferences, and the engine's steps.
 
 The words are the ones of ``docs/architecture.md``. All three are values: frozen,
-slotted, compared by content.
+slotted, compared by content. They are written out, since `dataclasses` takes longer to
+import than all of the policy.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from justitia.policy.errors import PolicyError
 from justitia.policy.exact import MOST_TOKENS, Number, positive, shown, tokens
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+_put = object.__setattr__
+_NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
+class _Value:
+    """A frozen object whose slots are the parameters that it was made with."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen; {name!r} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen; {name!r} stays")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        pairs = zip(self.__slots__, self._values(), strict=True)
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in pairs)})"
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+        return type(self), self._values()
+
+    def __replace__(self, /, **changes: Any) -> Self:  # noqa: ANN401 - any field
+        """Return it with some fields changed: ``copy.replace`` of Python 3.13."""
+        pairs = zip(self.__slots__, self._values(), strict=True)
+        return type(self)(**{**dict(pairs), **changes})
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+
+class Agent(_Value):
     """One job of a user: a set of inferences, done when all of them are done.
 
     Parameters
@@ -37,36 +81,47 @@ class Agent:
         Naming the field, the value, and what is allowed.
     """
 
+    __slots__ = ("id", "cost", "weight", "kind", "stage_costs", "inferences")  # noqa: RUF023 - in order
+
     id: str
     cost: Number
-    weight: Number = 1
-    kind: str = ""
-    stage_costs: tuple[Number, ...] = ()
-    inferences: int | None = None
+    weight: Number
+    kind: str
+    stage_costs: tuple[Number, ...]
+    inferences: int | None
 
-    def __post_init__(self) -> None:
-        check_id(self.id, "agent id")
-        name = f"of agent {shown(self.id)}"
-        put = object.__setattr__
-        put(self, "cost", positive(self.cost, f"cost {name}"))
-        put(self, "weight", positive(self.weight, f"weight {name}"))
-        if not isinstance(self.kind, str):
-            raise PolicyError(f"kind {name} must be a str, not {shown(self.kind)}")
-        if isinstance(self.stage_costs, str | Mapping) or not hasattr(
-            self.stage_costs, "__iter__"
+    def __init__(  # noqa: PLR0917 - a value of six fields
+        self,
+        id: str,
+        cost: Number,
+        weight: Number = 1,
+        kind: str = "",
+        stage_costs: Iterable[Number] = (),
+        inferences: int | None = None,
+    ) -> None:
+        check_id(id, "agent id")
+        name = f"of agent {shown(id)}"
+        if not isinstance(kind, str):
+            raise PolicyError(f"kind {name} must be a str, not {shown(kind)}")
+        if isinstance(stage_costs, str | Mapping) or not hasattr(
+            stage_costs, "__iter__"
         ):
             raise PolicyError(
                 f"stage_costs {name} must be a sequence of numbers, "
-                f"not {shown(self.stage_costs)}"
+                f"not {shown(stage_costs)}"
             )
-        stages = tuple(positive(c, f"a stage cost {name}") for c in self.stage_costs)
-        put(self, "stage_costs", stages)
-        if self.inferences is not None:
-            put(self, "inferences", tokens(self.inferences, f"inferences {name}"))
+        _put(self, "id", id)
+        _put(self, "cost", positive(cost, f"cost {name}"))
+        _put(self, "weight", positive(weight, f"weight {name}"))
+        _put(self, "kind", kind)
+        stages = tuple(positive(c, f"a stage cost {name}") for c in stage_costs)
+        _put(self, "stage_costs", stages)
+        if inferences is not None:
+            inferences = tokens(inferences, f"inferences {name}")
+        _put(self, "inferences", inferences)
 
 
-@dataclass(frozen=True, slots=True)
-class Inference:
+class Inference(_Value):
     """One LLM call of an agent.
 
     Parameters
@@ -83,24 +138,37 @@ class Inference:
         Inferences of one stage become ready together; stage k+1 waits for stage k.
     """
 
+    __slots__ = ("id", "agent", "prompt_tokens", "decode_tokens", "stage")  # noqa: RUF023 - in order
+
     id: str
     agent: str
     prompt_tokens: int
     decode_tokens: int
-    stage: int = 0
+    stage: int
 
-    def __post_init__(self) -> None:
-        check_id(self.id, "inference id")
-        check_id(self.agent, "agent id")
-        for name in ("prompt_tokens", "decode_tokens", "stage"):
-            value = getattr(self, name)
-            if type(value) is not int or not 0 <= value <= MOST_TOKENS:
-                count = tokens(value, f"{name} of inference {shown(self.id)}")
-                object.__setattr__(self, name, count)
+    def __init__(
+        self,
+        id: str,
+        agent: str,
+        prompt_tokens: int,
+        decode_tokens: int,
+        stage: int = 0,
+    ) -> None:
+        check_id(id, "inference id")
+        check_id(agent, "agent id")
+        _put(self, "id", id)
+        _put(self, "agent", agent)
+        for name, count in (
+            ("prompt_tokens", prompt_tokens),
+            ("decode_tokens", decode_tokens),
+            ("stage", stage),
+        ):
+            if type(count) is not int or not 0 <= count <= MOST_TOKENS:
+                count = tokens(count, f"{name} of inference {shown(id)}")  # noqa: PLW2901
+            _put(self, name, count)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(_Value):
     """One iteration of the engine, or several equal ones told at once.
 
     One object a step and not one an inference: it is made a hundred times a second
@@ -116,17 +184,23 @@ class Step:
         nothing at all (``decode_tokens`` 0) is here with 0 when its prompt is done.
     """
 
-    prefill: Mapping[str, int] = field(default_factory=dict)
-    decode: Mapping[str, int] = field(default_factory=dict)
+    __slots__ = ("prefill", "decode")  # noqa: RUF023 - in order
 
-    def __post_init__(self) -> None:
-        for name in ("prefill", "decode"):
-            counts: object = getattr(self, name)
+    prefill: Mapping[str, int]
+    decode: Mapping[str, int]
+
+    def __init__(
+        self,
+        prefill: Mapping[str, int] = _NOTHING,
+        decode: Mapping[str, int] = _NOTHING,
+    ) -> None:
+        for name, counts in (("prefill", prefill), ("decode", decode)):
             if not isinstance(counts, Mapping):
                 raise PolicyError(
                     f"{name} of a step must be a mapping from inference id to tokens, "
                     f"not {shown(counts)}"
                 )
+            _put(self, name, counts)
 
 
 def check_id(value: object, what: str) -> None:

@@ -9,10 +9,10 @@ changes a tag.
 Source: section 4 of the Justitia paper; Parekh and Gallager 1993 for GPS.
 """
 
+from __future__ import annotations
+
 from collections.abc import Hashable
-from fractions import Fraction
 from heapq import heapify, heappop, heappush
-from typing import TypeAlias
 
 from justitia.policy.errors import PolicyError
 from justitia.policy.exact import (
@@ -24,7 +24,12 @@ from justitia.policy.exact import (
     shown,
 )
 
-_Entry: TypeAlias = "tuple[float, Number, int, _Member]"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fractions import Fraction
+    from typing import TypeAlias
+
+    _Entry: TypeAlias = "tuple[float, Number, int, _Member]"
 
 
 class _Member:

@@ -9,16 +9,26 @@ steps a second the error is below 1e-9 token-steps, where a double's own grain a
 value then reached (about 1.3e14) is 0.016.
 
 A float among the operands makes the result a float, as everywhere in Python.
+
+`fractions`, like `typing` and `dataclasses`, takes longer to import than all of the
+policy, so it is loaded with the first Fraction that is needed.
 """
 
-from fractions import Fraction
+from __future__ import annotations
+
 from math import isfinite
 from numbers import Integral, Rational, Real
-from typing import TypeAlias
 
 from justitia.policy.errors import PolicyError
 
-Number: TypeAlias = int | float | Fraction
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fractions import Fraction
+    from typing import TypeAlias
+
+    Number: TypeAlias = int | float | Fraction
+else:
+    Number = Real
 
 DENOMINATOR_BITS = 4096
 GRAIN_BITS = 64
@@ -97,7 +107,7 @@ def quotient(work: Number, weight: Number) -> Number:
     """
     if isinstance(work, int) and isinstance(weight, int):
         whole, rest = divmod(work, weight)
-        return Fraction(work, weight) if rest else whole
+        return _fraction(work, weight) if rest else whole
     return work / weight
 
 
@@ -118,13 +128,13 @@ def advanced(value: Number, work: Number, weight: Number) -> Number:
     if total.denominator == 1:
         return total.numerator
     if total.denominator.bit_length() > DENOMINATOR_BITS:
-        return value + Fraction(int(increment * _GRAIN // 1), _GRAIN)
+        return value + _fraction(int(increment * _GRAIN // 1), _GRAIN)
     return total
 
 
 def exactly(value: Number) -> int | Fraction:
     """Return `value` without rounding: a float as the binary fraction that it is."""
-    return Fraction(value) if isinstance(value, float) else value
+    return _fraction(*value.as_integer_ratio()) if isinstance(value, float) else value
 
 
 def shown(value: object) -> str:
@@ -137,15 +147,21 @@ def shown(value: object) -> str:
 
 
 def _real(value: object, what: str) -> Number:
-    kind = type(value)
-    if kind is int or kind is Fraction:
+    kind: object = type(value)
+    if kind is int:
         return value  # type: ignore[return-value]
     if isinstance(value, Real) and kind is not bool:
         if isinstance(value, Integral):
             return int(value)
         if isinstance(value, Rational):
-            return Fraction(int(value.numerator), int(value.denominator))
+            return _fraction(int(value.numerator), int(value.denominator))
         number = float(value)
         if isfinite(number):
             return number
     raise PolicyError(f"{what} must be a finite number, not {shown(value)}")
+
+
+def _fraction(numerator: int, denominator: int) -> Fraction:
+    from fractions import Fraction  # noqa: PLC0415 - see the top
+
+    return Fraction(numerator, denominator)

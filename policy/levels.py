@@ -25,7 +25,7 @@ class InferenceOrder(Ledger):
 
     def __init__(self) -> None:
         super().__init__()
-        self._line: Line[Entry] = Line()
+        self._line = Line()  # of entries
 
     @abstractmethod
     def key(self, entry: Entry) -> tuple[object, ...]:
@@ -45,7 +45,7 @@ class InferenceOrder(Ledger):
 
     def peek(self) -> Inference | None:
         """Return the inference of the smallest key."""
-        entry = self._line.peek()
+        entry: Entry | None = self._line.peek()
         return None if entry is None else entry.inference
 
     def walk(self) -> Iterator[Entry]:
@@ -71,7 +71,7 @@ class AgentOrder(Ledger):
 
     def __init__(self) -> None:
         super().__init__()
-        self._line: Line[Group] = Line()
+        self._line = Line()  # of groups
 
     @abstractmethod
     def key(self, account: Account, stage: int) -> tuple[object, ...]:
@@ -133,7 +133,7 @@ class AgentOrder(Ledger):
 
     def peek(self) -> Inference | None:
         """Return the first inference of the first agent."""
-        group = self._line.peek()
+        group: Group | None = self._line.peek()
         while group is not None and group.place is None:
             self._place(group)
             group = self._line.peek()

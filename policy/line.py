@@ -1,14 +1,17 @@
 """A line of things by key, each of which can be moved or taken out."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Iterator
 from heapq import heapify, heappop, heappush
-from typing import Any, Generic, TypeVar
 
-Item = TypeVar("Item", bound=Hashable)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
-class Line(Generic[Item]):
-    """An addressable priority queue, smallest key first.
+class Line:
+    """An addressable priority queue of hashable items, smallest key first.
 
     A binary heap with lazy deletion: an entry that is nobody's any more stays until it
     surfaces, or until more than half of the heap is such.
@@ -25,20 +28,20 @@ class Line(Generic[Item]):
     def __init__(self) -> None:
         # An entry is the key with the item behind it, flat: tuples in tuples compare
         # at half the speed.
-        self._entries: dict[Item, tuple[Any, ...]] = {}
+        self._entries: dict[Hashable, tuple[Any, ...]] = {}
         self._heap: list[tuple[Any, ...]] = []
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __contains__(self, item: Item) -> bool:
+    def __contains__(self, item: Hashable) -> bool:
         return item in self._entries
 
-    def key(self, item: Item) -> tuple[Any, ...]:
+    def key(self, item: Hashable) -> tuple[Any, ...]:
         """Return the key of an item that is in line."""
         return self._entries[item][:-1]
 
-    def push(self, item: Item, key: tuple[Any, ...]) -> None:
+    def push(self, item: Hashable, key: tuple[Any, ...]) -> None:
         """Put an item in line, or move it to another key."""
         entry = (*key, item)
         moved = item in self._entries
@@ -47,16 +50,16 @@ class Line(Generic[Item]):
         if moved:
             self._settle()
 
-    def discard(self, item: Item) -> None:
+    def discard(self, item: Hashable) -> None:
         """Take an item out, if it is there."""
         if self._entries.pop(item, None) is not None:
             self._settle()
 
-    def peek(self) -> Item | None:
+    def peek(self) -> Any:  # noqa: ANN401 - what was pushed
         """Return the item of the smallest key, None when the line is empty."""
         return self._heap[0][-1] if self._heap else None
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[Any]:
         """Yield the items in order of their keys; the line must not change meanwhile.
 
         Walks the heap from its root and sorts no more than it has passed.

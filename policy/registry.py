@@ -1,7 +1,8 @@
 """Policies by name, so that a policy is a line in a configuration file."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from inspect import Parameter, signature
 
 from justitia.policy.agent_fcfs import AgentFCFS
 from justitia.policy.base import Policy
@@ -15,7 +16,10 @@ from justitia.policy.srjf import SRJF
 from justitia.policy.vtc import VTC
 
 _FACTORIES: dict[str, Callable[..., Policy]] = {}
-_KEYWORDS = (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from inspect import Parameter
 
 
 def register(name: str, factory: Callable[..., Policy]) -> None:
@@ -57,7 +61,11 @@ def options(name: str) -> list[str]:
     PolicyError
         If there is no such policy, naming those that there are.
     """
-    return [p.name for p in _parameters(name) if p.kind in _KEYWORDS]
+    return [
+        p.name
+        for p in _parameters(name)
+        if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
 
 
 def create(name: str, **given: object) -> Policy:
@@ -83,6 +91,8 @@ def create(name: str, **given: object) -> Policy:
 
 
 def _parameters(name: str) -> list[Parameter]:
+    from inspect import signature  # noqa: PLC0415 - slow to import, seldom needed
+
     return list(signature(_factory(name)).parameters.values())
 
 

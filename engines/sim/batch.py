@@ -57,9 +57,7 @@ class Batch:
         self._swap = swap
         self._live: dict[str, Sequence] = {}
         self._moved = 0  # KV tokens swapped out since the last step
-        # What the policy does of its own accord while the running decode.
         self._displaces = type(policy).preempts is not Policy.preempts
-        self._minds_refusal = type(policy).refuse is not Policy.refuse
 
     @property
     def kv_tokens(self) -> int:
@@ -109,7 +107,7 @@ class Batch:
         head = self._head()
         if head is None:
             return True
-        if self._minds_refusal or not self._admission.monotone:
+        if not self._admission.monotone:
             return False
         budget = self.preset.max_num_batched_tokens - len(self.running)
         return not self._room(head, budget, self.free)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
+from warnings import catch_warnings, simplefilter
 
 from justitia.engines.document import Result
 from justitia.engines.summary import BASELINE
@@ -50,7 +51,11 @@ def draw(results: Sequence[Result], title: str, file: str) -> bytes:
 
     suffix = _format(file)
     content = BytesIO()
-    with rc_context({"svg.hashsalt": "justitia", "text.parse_math": False}):
+    with (
+        rc_context({"svg.hashsalt": "justitia", "text.parse_math": False}),
+        catch_warnings(),
+    ):
+        simplefilter("ignore")  # a letter that the font lacks
         figure = Figure(layout="constrained")
         figure.suptitle(title, fontsize=9)
         _fill(figure, results)

@@ -13,6 +13,8 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from justitia.engines.interrupts import held
+
 
 class Progresses(AbstractContextManager["Progresses"]):
     """One bar, or line, a policy.
@@ -39,6 +41,8 @@ class Progresses(AbstractContextManager["Progresses"]):
             TimeElapsedColumn(),
             console=console,
             transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
             disable=not self._drawn,
         )
         self._tasks = {
@@ -47,7 +51,12 @@ class Progresses(AbstractContextManager["Progresses"]):
         self._over = 0
 
     def __enter__(self) -> "Progresses":
-        self._bars.start()
+        try:
+            with held():  # rich does not bear to be interrupted as it draws
+                self._bars.start()
+        except KeyboardInterrupt:
+            self._bars.stop()
+            raise
         return self
 
     def __exit__(
@@ -56,7 +65,8 @@ class Progresses(AbstractContextManager["Progresses"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bars.stop()
+        with held():
+            self._bars.stop()
 
     def tell(self, name: str, ended: int) -> None:
         """Show how many inferences of a run have ended; -1 says the run is over."""

@@ -98,7 +98,7 @@ def _heading(settings: RunSettings, preset: Preset, scenario: Scenario) -> str:
         dense += f", density {scenario.density:.3g}"
     if scenario.load is not None:
         dense += f", load {scenario.load:.3g}"
-    return (
+    heading = (
         f"justitia {__version__} on {settings.engine}, preset {preset.name} "
         f"({preset.capacity_tokens:,} KV tokens), seed {scenario.seed}\n"
         f"{len(scenario.agents):,} agents with {scenario.inferences:,} inferences "
@@ -106,6 +106,9 @@ def _heading(settings: RunSettings, preset: Preset, scenario: Scenario) -> str:
         f"predictor {settings.predictor}, tags {settings.tags}, "
         f"admission {settings.admission}, preemption {settings.preemption}"
     )
+    return heading.encode(
+        errors="backslashreplace"
+    ).decode()  # names of files are bytes
 
 
 def _document(

@@ -116,11 +116,12 @@ _FAIRNESS: Columns = [
     ("excess", lambda r: _ratio(r.summary.max_lag_ratio)),
 ]
 _FAIRNESS_NOTE = """\
-later: agents later than under VTC (paper, justitia: 8 %). worst: the one delayed
-most in proportion (paper: 26 %). lag: the most that delivered service was ahead
-of the fair reference when an inference first started. allowed: what Theorem B
-permits there, both in millions of token-steps. excess: the largest (lag - allowed)
-of any start, in costs of the largest inference; never above 0 under the theorem."""
+later: agents later than under VTC (paper, justitia: 8 %). worst: the one
+delayed most in proportion (paper: 26 %). lag: the most that delivered service
+was ahead of the fair reference when an inference first started. allowed: what
+Theorem B permits there, both in millions of token-steps. excess: the largest
+(lag - allowed) of any start, in costs of the largest inference; never above 0
+under the theorem."""
 _ENGINE: Columns = [
     ("KV used", lambda r: _share(r.summary.utilisation)),
     ("steps", lambda r: f"{r.summary.steps:,}"),
@@ -130,4 +131,4 @@ _ENGINE: Columns = [
     ("refused", lambda r: f"{r.summary.refused:,}"),
 ]
 _ENGINE_NOTE = """\
-KV used: of the cache, mean over steps. finished, cancelled, refused: inferences."""
+KV used: of the cache, mean over steps. finished to refused: inferences."""

@@ -85,6 +85,7 @@ class Sulky(InferenceOrder):
     """Moves a head that was refused to the end of the line."""
 
     name = "sulky"
+    static_order = False
 
     def __init__(self) -> None:
         super().__init__()

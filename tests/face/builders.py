@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 from justitia.workloads import AgentSpec, InferenceSpec, write_jsonl
 
@@ -55,7 +55,7 @@ def agents_file(
     return str(path)
 
 
-def toml(path: str, **settings: Any) -> str:
+def toml(path: str, **settings: object) -> str:
     """Write settings as TOML, of which JSON's literals are a part; return the path."""
     lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
     Path(path).write_text("\n".join(lines) + "\n")
@@ -66,7 +66,7 @@ def process(
     *arguments: str,
     environment: Mapping[str, str] | None = None,
     python: tuple[str, ...] = (),
-    **options: Any,
+    stdout: int | IO[str] = subprocess.PIPE,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``python -m justitia`` to its end, on the small engine."""
     Path("small.toml").write_text(PRESET)
@@ -76,7 +76,8 @@ def process(
         text=True,
         check=False,
         timeout=60,
-        **({"capture_output": True} | options),
+        stdout=stdout,
+        stderr=subprocess.PIPE,
     )
 
 

@@ -38,7 +38,7 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def justitia(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Justitia:
-    """Run the command line in this process, on a small engine unless it says another."""
+    """Run the command line in this process, on a small engine unless told another."""
 
     def run(*arguments: str, environment: Mapping[str, str] | None = None) -> Ran:
         Path("small.toml").write_text(PRESET)

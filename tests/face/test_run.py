@@ -4,9 +4,8 @@ import builtins
 import json
 import os
 import stat
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import pytest
 
@@ -60,6 +59,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
 # What cannot be used ------------------------------------------------------------------
 
 POLICIES = ", ".join(names())
+PRESETS = ", ".join(preset_names())
 BAD = [
     ("--agents x", "--agents: must be a valid integer, not 'x'"),
     ("--agents 2.7", "--agents: must be a valid integer, not '2.7'"),
@@ -68,16 +68,16 @@ BAD = [
     ("--agents 1e99", "--agents: must be a valid integer, not '1e99'"),
     (f"--agents {'9' * 30}", "--agents: must be less than or equal to 10000000, not"),
     (f"--seed {'9' * 5000}", "--seed: "),
-    ("--seed 9223372036854775808", "--seed: must be less than or equal to 92233720368547"),
+    ("--seed 9223372036854775808", "--seed: must be less than or equal to 92233720"),
     ("--seed nan", "--seed: must be a valid integer, not 'nan'"),
     ("--jobs 0", "--jobs: must be greater than or equal to 1, not '0'"),
     ("--density 0", "--density: must be greater than or equal to 0.000001, not '0'"),
     ("--density -2", "--density: must be greater than or equal to 0.000001, not '-2'"),
     ("--density nan", "--density: must be "),
-    ("--density 1e400", "--density: must be less than or equal to 1000000, not '1e400'"),
+    ("--density 1e400", "--density: must be less than or equal to 1000000, not"),
     ("--load inf", "--load: must be less than or equal to 1000000, not 'inf'"),
     ("--load much", "--load: must be a valid number, not 'much'"),
-    ("--density 1 --load 1", "--density and --load: give a density or a load, not both"),
+    ("--density 1 --load 1", "--density and --load: give a density or a load, no"),
     ("--policy wfq", f"--policy: must be one of {POLICIES}, not 'wfq'"),
     ("--policy vtc --policy VTC", f"--policy: must be one of {POLICIES}, not 'VTC'"),
     ("--policy ,", f"--policy: must be one of {POLICIES}, not ''"),
@@ -86,16 +86,16 @@ BAD = [
     ("--admission all", f"--admission: must be one of {', '.join(RULES)}, not 'all'"),
     ("--preemption no", f"--preemption: must be one of {', '.join(PREEMPTIONS)}, not"),
     ("--engine tgi", "--engine: must be one of sim, vllm, sglang, openai, not 'tgi'"),
-    ("--preset gpt", f"--preset: unknown preset 'gpt'; shipped are {preset_names()[0]}, "),
+    ("--preset gpt", f"--preset: unknown preset 'gpt'; shipped are {PRESETS}; a file"),
     ("--preset ./no.toml", "--preset: cannot read preset './no.toml': "),
-    ("--predictor no", "--predictor: no predictor 'no'; there are: oracle, noisy:LAMBDA"),
-    ("--predictor noisy", "--predictor: no predictor 'noisy'; there are: oracle, noisy:"),
+    ("--predictor no", "--predictor: no predictor 'no'; there are: oracle, noisy:"),
+    ("--predictor noisy", "--predictor: no predictor 'noisy'; there are: oracle, n"),
     ("--predictor noisy:x", "--predictor: noisy:LAMBDA takes a number of at least 1"),
     ("--predictor noisy:0.5", "--predictor: the spread λ of noisy must be at least 1"),
     ("--predictor noisy:nan", "--predictor: the spread λ of noisy must be "),
     ("--workload no", "--workload: must be paper, or a file of agents or a folder of "),
-    (f"--workload {'x' * 5000}", "--workload: must be paper, or a file of agents or a "),
-    ("--arrivals no", "--arrivals: must be one of poisson, burst, workload, or the file "),
+    (f"--workload {'x' * 5000}", "--workload: must be paper, or a file of agents or "),
+    ("--arrivals no", "--arrivals: must be one of poisson, burst, workload, or the f"),
     ("--arrivals workload", "paper: has no arrivals of its own"),
     ("--plot a.jpg", "a plot is a .png, .svg, .pdf file, not 'a.jpg'"),
     ("--plot png", "a plot is a .png, .svg, .pdf file, not 'png'"),
@@ -141,7 +141,9 @@ def test_the_variable_is_named_where_it_is_at_fault(justitia: Justitia) -> None:
 def test_other_commands_are_told(justitia: Justitia) -> None:
     ran = justitia("walk")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith('justitia: Unknown command "walk". Available commands: run')
+    assert ran.err.startswith(
+        'justitia: Unknown command "walk". Available commands: run'
+    )
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang", "openai"])
@@ -150,7 +152,9 @@ def test_an_engine_that_is_not_installed_is_told_with_how_to(
 ) -> None:
     ran = justitia("run", "--engine", engine, "--preset", "some/model")
     assert (ran.code, ran.out) == (cli.RUN_FAILED, "")
-    assert f"engine '{engine}' is not installed; install it with: pip install " in ran.err
+    assert (
+        f"engine '{engine}' is not installed; install it with: pip install " in ran.err
+    )
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "{}", "x", '{"agent_class": 3}'])
@@ -220,7 +224,14 @@ def test_agents_that_are_all_refused(justitia: Justitia) -> None:
     workload = agents_file(prompt=9_000)
     ran = justitia("run", "--workload", workload, "--json", "a.json")
     assert ran.code == 0
-    assert _cells(ran.out, "JCT")[1:] == [*"-" * 1, "164.2", *"-" * 5, "+57.5", "%", "4"]
+    assert _cells(ran.out, "JCT")[1:] == [
+        *"-" * 1,
+        "164.2",
+        *"-" * 5,
+        "+57.5",
+        "%",
+        "4",
+    ]
     assert _cells(ran.out, "Fairness")[1:] == ["-"] * 5
     assert _cells(ran.out, "Engine")[1:] == ["-", "0", "0", "0", "0", "8"]
     assert "The JCT of agents that are not done is in no column." in ran.out
@@ -356,7 +367,7 @@ def test_a_plot_is_drawn_the_same_each_time(
         ("--policy", "justitia"),
         ("--policy", "vtc,justitia", "--workload", "refused.jsonl"),
         ("--policy", "vtc,justitia", "--workload", "at once.jsonl"),
-        ("--workload", "$x_{.jsonl"),
+        ("--workload", "$x_{漢.jsonl"),
     ],
 )
 def test_a_plot_of_whatever_there_is(
@@ -364,7 +375,7 @@ def test_a_plot_of_whatever_there_is(
 ) -> None:
     agents_file("refused.jsonl", prompt=9_000)
     write_jsonl("at once.jsonl", [AgentSpec("a", ()), AgentSpec("b", ())])
-    agents_file("$x_{.jsonl")
+    agents_file("$x_{漢.jsonl")
     ran = justitia("run", "--agents", "3", *arguments, "--plot", "a.svg")
     assert ran.code == 0, ran.err
     assert Path("a.svg").stat().st_size > 1000
@@ -375,10 +386,10 @@ def test_without_matplotlib_the_extra_is_named(
 ) -> None:
     real = builtins.__import__
 
-    def without(name: str, *rest: Any) -> Any:
+    def without(name: str, *rest: object) -> ModuleType:
         if name.partition(".")[0] == "matplotlib":
             raise ImportError(name)
-        return real(name, *rest)
+        return real(name, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(builtins, "__import__", without)
     ran = justitia(*FEW, "--plot", "a.png", "--policy", "vtc")
@@ -397,4 +408,4 @@ def _cells(page: str, table: str) -> list[str]:
 
 
 def _inferences(page: str) -> str:
-    return page.split(" inferences")[0].split()[-1]
+    return page.partition(" inferences")[0].rpartition(" ")[2]

@@ -1,7 +1,6 @@
 """Bad arguments and wrong states: a PolicyError, and nothing has changed."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from typing import Any
 
@@ -115,7 +114,7 @@ def test_numbers_of_other_libraries_become_pythons() -> None:
 
 def test_values_are_frozen() -> None:
     for value, name in ((agent(), "cost"), (inference(), "id"), (Step(), "decode")):
-        with pytest.raises(FrozenInstanceError):
+        with pytest.raises(AttributeError):
             setattr(value, name, 1)
         assert not hasattr(value, "__dict__")
 

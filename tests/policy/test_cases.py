@@ -501,8 +501,11 @@ def test_srjf_goes_by_what_remains() -> None:
     assert line(policy) == ["A/1", "B/0", "B/1"]
     policy.serve(decode(A__0=10))  # outgrown: nothing remains, not less
     queue(policy, agent("C", 1))
-    policy.revise("B", Fraction(1, 2))
-    assert line(policy) == ["A/1", "B/0", "B/1", "C/0"]
+    policy.start("B/0")
+    policy.serve(decode(B__0=20))  # outgrown by more, and so as near to its end as A
+    assert line(policy) == ["A/1", "B/1", "C/0"]
+    policy.revise("B", 1000)
+    assert line(policy) == ["A/1", "C/0", "B/1"]
 
 
 # A policy of one's own --------------------------------------------------------

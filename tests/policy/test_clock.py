@@ -471,10 +471,11 @@ def test_value_never_goes_back_where_a_float_meets_an_exact_value(
 
 
 def test_a_float_rounds_no_further_than_the_next_tag() -> None:
-    # 0.1 + 0.2 is above 0.3; V must not pass B's tag without B departing.
-    clock = clock_of(("B", 0.3), ("C", 10.0))
-    clock.serve(0.2)
-    clock.serve(0.4 - 1e-17)
+    # In floats 3 * 3.2 is above 9.6, and what is just below it above 3 * 3.2.
+    clock = clock_of(("A", 3.2), ("B", 9), ("C", 9))
+    work = Fraction(9.600000000000001) - Fraction(1, 2**80)
+    assert clock.serve(work) == [("A", work)]
+    assert clock.value == 3.2
     clock._check()
 
 

@@ -14,7 +14,7 @@ moves = st.lists(
 
 @given(moves)
 def test_a_line_is_a_sorted_dict(history: list[tuple[str, int | None]]) -> None:
-    line: Line[str] = Line()
+    line: Line = Line()
     model: dict[str, tuple[int, int]] = {}
     for number, (item, key) in enumerate(history):
         if key is None:
@@ -32,7 +32,7 @@ def test_a_line_is_a_sorted_dict(history: list[tuple[str, int | None]]) -> None:
 
 
 def test_moving_to_and_fro_costs_no_memory() -> None:
-    line: Line[str] = Line()
+    line: Line = Line()
     line.push("fixed", (0,))
     for number in range(300):
         line.push("moves", (number + 1,))
@@ -46,7 +46,7 @@ def test_moving_to_and_fro_costs_no_memory() -> None:
 
 
 def test_an_item_may_keep_its_key() -> None:
-    line: Line[object] = Line()
+    line: Line = Line()
     items = [object() for _ in range(3)]  # that cannot be compared
     for _ in range(3):
         for number, item in enumerate(items):
@@ -55,8 +55,8 @@ def test_an_item_may_keep_its_key() -> None:
 
 
 def test_check_sees_a_corrupted_line() -> None:
-    def fresh() -> Line[str]:
-        line: Line[str] = Line()
+    def fresh() -> Line:
+        line: Line = Line()
         for item in "bac":
             line.push(item, (ord(item),))
         line._check()

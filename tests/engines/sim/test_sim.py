@@ -127,15 +127,16 @@ def test_nobody_finishes_before_arriving(arrival: float) -> None:
         assert agent.jct >= 0
 
 
-def test_a_late_arrival_is_no_later_than_it_says() -> None:
-    """The time is rounded once, from what it is exactly."""
-    late = replace(make_agent("a", (1, 1), cancel_after=3), arrival=86400.1)
-    (agent,) = run_sim([late]).agents
-    assert agent.arrival == 86400.1
+def test_times_are_rounded_once_from_what_they_are_exactly() -> None:
+    """As a float this cancellation would be 31 steps and 41 picoseconds later."""
+    late = replace(make_agent("a", (1, 50), cancel_after=31), arrival=754120.9)
+    record = run_sim([late])
+    assert record.steps == 31
+    assert record.agents[0].arrival == 754120.9
 
 
 def test_a_run_repeats_to_the_last_bit() -> None:
-    agents = random_agents(1, 30)
+    agents = random_agents(1, 12)
     preset = make_preset(blocks=120, budget=16, per_kv=3, per_prefill=77)
     first, second = (run_sim(agents, preset=preset) for _ in range(2))
     assert repr(first) == repr(second)
@@ -177,6 +178,26 @@ def test_a_full_engine_skips_whoever_waits(name: str) -> None:
         run_sim(agents, policy, preset=make_preset(blocks=2000, **changed), check=False)
         assert len(calls) < 50
         assert policy.leave("a") is False
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", names())
+def test_steps_are_skipped_while_the_head_has_no_room(name: str, rule: str) -> None:
+    """Where service may move somebody else to the head, or let it in, they are not."""
+    policy = create(name)
+    calls: list[int] = []
+    serve = policy.serve
+
+    def count(step: Step) -> None:
+        calls.append(len(step.decode))
+        serve(step)
+
+    policy.serve = count  # type: ignore[method-assign]
+    agents = [make_agent("a", (200, 300)), make_agent("b", (400, 5), at=2)]
+    preset = make_preset(blocks=501)
+    run_sim(agents, policy, preset=preset, admission=rule, check=False)
+    looked_at = not policy.static_order or rule == "lookahead"
+    assert (len(calls) > 100) == looked_at
 
 
 def test_progress_counts_every_end_once() -> None:
@@ -655,6 +676,15 @@ def test_nothing_is_displaced_where_there_is_room() -> None:
     assert inference(record, "short/0").start_step == 3
 
 
+def test_what_the_running_will_take_in_the_step_is_no_room() -> None:
+    """One of three blocks is free, but `long` needs it for its next token."""
+    agents = [make_agent("long", (8, 4)), make_agent("short", (4, 1), at=1)]
+    preset = make_preset(blocks=3, block_size=4)
+    record = run_sim(agents, Urgent(), preset=preset)
+    assert inference(record, "short/0").start_step == 1
+    assert record.preemptions == 1
+
+
 @pytest.mark.parametrize("changed", [{"seats": 3}, {"budget": 3}])
 def test_seats_and_the_budget_are_room_too(changed: dict[str, int]) -> None:
     """Three decode, with memory to spare; a fourth would find no place in the step."""
@@ -733,7 +763,7 @@ def test_the_papers_worked_example() -> None:
 
 @pytest.mark.parametrize(
     ("load", "count", "tolerance"),
-    [(0.3, 2000, 0.1), (0.6, 3000, 0.1), (0.9, 6000, 0.2)],
+    [(0.3, 2000, 0.1), (0.6, 3000, 0.1), (0.9, 4000, 0.2)],
 )
 def test_one_server_waits_as_queueing_theory_says(
     load: float, count: int, tolerance: float
