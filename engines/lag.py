@@ -27,8 +27,11 @@ from justitia.engines.records import Lag
 from justitia.policy import VirtualClock
 from justitia.policy.exact import Number
 
-Key = tuple[Number, int, int]
-"""(tag, arrival number, stage): smaller goes first."""
+Key = tuple[float, Number, int, int]
+"""(tag as a double, tag, arrival number, stage): smaller goes first.
+
+The double is there to compare fast; where two are equal the exact tags decide.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ class LagMeter:
         else:
             tag = self._clock.arrive(agent, total, weight)
         self._totals[agent] = total
-        unit = _Unit((tag, agent, stage))
+        unit = _Unit((float(tag), tag, agent, stage))
         self._units.setdefault(agent, {})[stage] = unit
         heappush(self._pending, (unit.key, unit))
         self._aim()
@@ -183,7 +186,7 @@ class LagMeter:
             tag = self._clock.revise(agent, min(delivered, self._totals[agent]))
             if tag > self._clock.value:
                 # It has its share until then: the rate of the others changes there.
-                mark = _Unit((tag, agent, -1))
+                mark = _Unit((float(tag), tag, agent, -1))
                 heappush(self._pending, (mark.key, mark))
         else:
             self._clock.leave(agent)
@@ -232,7 +235,7 @@ class LagMeter:
             heappop(self._pending)
         self._next_goal = None
         if self._pending:
-            tag = self._pending[0][0][0]
+            tag = self._pending[0][0][1]
             need = (tag - self._clock.value) * self._clock.weight
             self._next_goal = self._shared + need
 

@@ -49,6 +49,7 @@ class Batch:
         self.running: list[Sequence] = []
         self.waiting: dict[str, Sequence] = {}
         self.free = preset.capacity_tokens // preset.block_size
+        self.kv_tokens = 0  # computed by the running
         self.preemptions = 0
         self._blocks = self.free
         self.preset = preset
@@ -59,11 +60,6 @@ class Batch:
         self._moved = 0  # KV tokens swapped out since the last step
         self._displaces = type(policy).preempts is not Policy.preempts
 
-    @property
-    def kv_tokens(self) -> int:
-        """KV tokens that are held."""
-        return sum(sequence.computed for sequence in self.running)
-
     def add(self, sequence: Sequence) -> None:
         """Take note of a sequence that the policy has put in line."""
         self.waiting[sequence.id] = sequence
@@ -73,9 +69,7 @@ class Batch:
         """Forget a sequence that ended, waiting or running."""
         del self._live[sequence.id]
         if self.waiting.pop(sequence.id, None) is None:
-            self.running.remove(sequence)
-            self.free += sequence.blocks
-            sequence.blocks = 0
+            self._take_out(sequence)
 
     def schedule(self) -> Schedule:
         """Fix the next batch; the policy is told who starts and who gives way."""
@@ -90,15 +84,21 @@ class Batch:
         self._moved = 0
         return schedule
 
+    def compute(self, schedule: Schedule) -> None:
+        """Let the tokens of a schedule be computed."""
+        for sequence, chunk in schedule.chunks.items():
+            sequence.computed += chunk
+            self.kv_tokens += chunk
+
     def steady(self) -> bool:
         """Return whether the next steps only decode, until one ends or memory does."""
         running, budget = self.running, self.preset.max_num_batched_tokens
         if self._displaces or not running or len(running) > budget:
             return False
-        if any(sequence.prefilling for sequence in running):
-            return False
         full = len(running) >= min(self.preset.max_num_seqs, budget)
-        return full or not self.waiting or self._shut_out()
+        if not full and self.waiting and not self._shut_out():
+            return False
+        return not any(sequence.prefilling for sequence in running)
 
     def _shut_out(self) -> bool:
         """Return whether those in line stay there for as long as the running decode."""
@@ -135,11 +135,13 @@ class Batch:
         """Let every running sequence produce `steps` tokens; see `decodable`."""
         size = self._admission.size
         for sequence in self.running:
+            sequence.owed -= steps * sequence.known + steps * (steps + 1) // 2
             sequence.produced += steps
             sequence.computed += steps
             blocks = size(sequence.computed)
             self.free -= blocks - sequence.blocks
             sequence.blocks = blocks
+        self.kv_tokens += steps * len(self.running)
 
     def _missing(self, steps: int) -> int:
         """Return the blocks that all running need beyond theirs for so many steps."""
@@ -148,11 +150,19 @@ class Batch:
 
     def _continue(self, schedule: Schedule) -> int:
         """Give the running their chunks; return the tokens left in the budget."""
-        budget = self.preset.max_num_batched_tokens
+        budget, size = self.preset.max_num_batched_tokens, self.preset.block_size
+        running, chunks = self.running, schedule.chunks
         index = 0
-        while budget and index < len(self.running):
-            sequence = self.running[index]
-            chunk = min(sequence.known - sequence.computed, budget)
+        while budget and index < len(running):
+            sequence = running[index]
+            chunk = sequence.prompt + sequence.produced - sequence.computed
+            if chunk > budget:  # noqa: PLR1730 - min() takes a tenth of a step
+                chunk = budget
+            if sequence.computed + chunk <= sequence.blocks * size:
+                chunks[sequence] = chunk
+                budget -= chunk
+                index += 1
+                continue
             need = self._admission.size(sequence.computed + chunk) - sequence.blocks
             while need > self.free:
                 victim = self._victim()
@@ -160,8 +170,8 @@ class Batch:
                     raise EngineError(
                         f"policy {self._name} names no victim, but memory is short"
                     )
-                if victim in schedule.chunks:
-                    budget += schedule.chunks.pop(victim)
+                if victim in chunks:
+                    budget += chunks.pop(victim)
                     index -= 1
                 self._preempt(victim)
                 if victim is sequence:
@@ -187,6 +197,7 @@ class Batch:
             self.running.append(head)
             schedule.started.append(head)
             head.computed = head.swapped
+            self.kv_tokens += head.computed
             schedule.swapped += head.swapped
             head.swapped = 0
             chunk = min(head.known - head.computed, budget)
@@ -221,10 +232,8 @@ class Batch:
     def _preempt(self, sequence: Sequence) -> None:
         self.preemptions += 1
         sequence.preempted += 1
-        self.running.remove(sequence)
+        self._take_out(sequence)
         self.waiting[sequence.id] = sequence
-        self.free += sequence.blocks
-        sequence.blocks = 0
         if self._swap:
             sequence.swapped = sequence.computed
             self._moved += sequence.computed
@@ -232,6 +241,13 @@ class Batch:
             sequence.prefilling = True
         sequence.computed = 0
         self._policy.requeue(sequence.id)
+
+    def _take_out(self, sequence: Sequence) -> None:
+        """Take a sequence out of the running, and its memory back."""
+        self.running.remove(sequence)
+        self.kv_tokens -= sequence.computed
+        self.free += sequence.blocks
+        sequence.blocks = 0
 
     def _head(self) -> Sequence | None:
         """Return the head of the line, if anybody may start."""
@@ -270,6 +286,7 @@ class Batch:
         held = sum(sequence.blocks for sequence in self.running)
         assert held + self.free == self._blocks
         assert self.free >= 0
+        assert self.kv_tokens == sum(sequence.computed for sequence in self.running)
         assert len(self.running) <= self.preset.max_num_seqs
         running = {sequence.id for sequence in self.running}
         assert not running & self.waiting.keys()

@@ -109,6 +109,7 @@ class Run:
             return
         for sequence in schedule.started:
             self._start(sequence)
+        batch.compute(schedule)
         prefill: dict[str, int] = {}
         decode: dict[str, int] = {}
         ended = []
@@ -116,15 +117,11 @@ class Run:
         for sequence, chunk in schedule.chunks.items():
             if sequence.prefilling:
                 prefill[sequence.id] = chunk
-            sequence.computed += chunk
-            if sequence.computed < sequence.known:
-                continue
-            sequence.prefilling = False
-            token = min(1, sequence.decode)  # none where only the prompt was asked for
-            before = sequence.delivered if sequence.produced else 0
-            sequence.produced += token
-            service += sequence.delivered - before
-            decode[sequence.id] = token
+                if sequence.computed < sequence.known:
+                    continue
+                sequence.prefilling = False
+            service += sequence.produce()
+            decode[sequence.id] = min(1, sequence.decode)
             if sequence.produced == sequence.decode:
                 ended.append(sequence)
         held = batch.kv_tokens
@@ -169,7 +166,7 @@ class Run:
         self._policy.serve(step)
         self._meter.serve(lump)
         if self._meter.starting:
-            self._meter.in_flight(s.cost - s.delivered for s in self._batch.running)
+            self._meter.in_flight(s.owed for s in self._batch.running)
         self._fruitless = 0 if step.decode else self._fruitless + 1
         if self._fruitless > self._preset.capacity_tokens:
             self._stalled(f"no token in {self._fruitless} steps")

@@ -30,6 +30,8 @@ class Sequence:
         KV tokens of it that lie in host memory.
     preempted
         How often it was taken out.
+    cost, owed
+        Its real work in token-steps, and what of that it has still to get.
     """
 
     task: Task
@@ -46,9 +48,12 @@ class Sequence:
     start_step: int | None = None
     start: int | None = None
     id: str = field(init=False)
+    cost: int = field(init=False)
+    owed: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.id = self.task.told.id
+        self.cost = self.owed = _WORK(self.prompt, self.decode)
 
     @property
     def known(self) -> int:
@@ -56,13 +61,19 @@ class Sequence:
         return self.prompt + self.produced
 
     @property
-    def cost(self) -> int:
-        """Its real work in token-steps."""
-        return _WORK(self.prompt, self.decode)
-
-    @property
     def delivered(self) -> int:
         """The work that it was delivered: nothing before its first token."""
-        if self.produced or not (self.decode or self.prefilling):
-            return _WORK(self.prompt, self.produced)
-        return 0
+        return self.cost - self.owed
+
+    def produce(self) -> int:
+        """Produce the next token, or none where only the prompt was asked for.
+
+        Return the work that this delivers.
+        """
+        if not self.decode:
+            work = self.owed
+        else:
+            self.produced += 1
+            work = self.prompt + self.produced
+        self.owed -= work
+        return work

@@ -1,9 +1,10 @@
 """What README.md and docs/ show is what happens.
 
 A block fenced as ``python`` is complete: it is run, and must print what the block
-``text`` says that comes next, if one does. A fragment is fenced as ``py``. Every command
-line of ``justitia`` must be understood, and a block ``toml`` must be a settings file, a
-preset, or a part of pyproject.toml.
+``text`` says that comes next, if one does. A fragment is fenced as ``py``. Every
+command of ``justitia`` in a block of a shell must be understood; in a block of no
+language, and between backquotes, every ``justitia run``. A block ``toml`` that is a
+settings file or a preset must be one to us.
 """
 
 import re
@@ -13,6 +14,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby, takewhile
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ import pytest
 from justitia.cli import app
 from justitia.config import KEYS, PREFIX, load
 from justitia.engines.sim import load_preset
+from tests.face.builders import PRESET
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -29,7 +32,10 @@ FENCE = re.compile(
     r"(?P<text>.*?)^(?P=indent)(?P=fence)[ \t]*$",
     re.MULTILINE | re.DOTALL,
 )
-CODE = re.compile(r"(?<!`)`(justitia [^`]+)`(?!`)")
+SEPARATORS = {"|", "||", "&&", ";", "&"}
+SKETCH = re.compile(r"[…\[\]<>]|\.\.\.")
+"""Of a command that shows its form only."""
+CODE = re.compile(r"(?<!`)`(justitia run[^`]*)`(?!`)")
 
 
 @dataclass(frozen=True)
@@ -56,32 +62,41 @@ def blocks() -> Iterator[Block]:
             yield Block(page, line, match["language"], match["text"], printed)
 
 
-def commands() -> Iterator[tuple[str, str]]:
-    """Yield every command line of justitia, with its place."""
+def commands() -> list[tuple[str, list[str]]]:
+    """Return what is given to justitia in every command line, with its place."""
+    found = []
     for block in blocks():
-        if block.language in SHELLS:
-            for command in block.text.replace("\\\n", " ").splitlines():
-                command = command.strip().removeprefix("$ ")
-                if re.search(r"(^|\s)(python -m )?justitia\s", command + " "):
-                    yield str(block), command
+        if block.language in {"", *SHELLS}:
+            for line in block.text.replace("\\\n", " ").splitlines():
+                found += [
+                    (str(block), given)
+                    for given in given_in(line)
+                    if block.language or given[:1] == ["run"]
+                ]
     for page in PAGES:
         text = FENCE.sub("", page.read_text("utf-8"))
         for match in CODE.finditer(text):
-            yield str(page.relative_to(ROOT)), " ".join(match[1].split())
+            place = str(page.relative_to(ROOT))
+            found += [(place, words) for words in given_in(match[1])]
+    return found
 
 
-def words(command: str) -> list[str] | None:
-    """Return what justitia is given, None where it is named for something else."""
-    given = shlex.split(command, comments=True)
-    starts = [k for k, word in enumerate(given) if word == "justitia"]
-    if not starts:
-        return None
-    before, after = given[: starts[0]], given[starts[0] + 1 :]
-    calls = [word for word in before if "=" not in word]
-    if calls not in ([], ["python", "-m"], ["env"], ["time"]):
-        return None
-    ends = [k for k, word in enumerate(after) if re.match(r"[|;&<]|\d?>", word)]
-    return after[: ends[0]] if ends else after
+def given_in(line: str) -> Iterator[list[str]]:
+    """Yield what justitia is given, each time that a line of a shell calls it."""
+    try:
+        words = shlex.split(line.strip().removeprefix("$ "), comments=True)
+    except ValueError:  # a quotation that is not closed: no command
+        return
+    for is_separator, command in groupby(words, lambda word: word in SEPARATORS):
+        call = [word for word in command if not re.match(r"\w+=", word)]
+        if call[:2] == ["python", "-m"]:
+            del call[:2]
+        if not is_separator and call and Path(call[0]).name == "justitia":
+            given = list(
+                takewhile(lambda word: not re.match(r"\d?[<>]", word), call[1:])
+            )
+            if not any(map(SKETCH.search, given)):
+                yield given
 
 
 def of(language: str) -> list[Block]:
@@ -90,6 +105,7 @@ def of(language: str) -> list[Block]:
 
 @pytest.mark.parametrize("block", of("python"), ids=str)
 def test_python_runs_and_prints_what_is_shown(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(PRESET)  # as the pages call a preset
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-"],
         input=block.text,
@@ -109,11 +125,8 @@ def test_fragments_of_python_are_python(block: Block) -> None:
     compile(block.text, str(block), "exec")
 
 
-@pytest.mark.parametrize(("place", "command"), commands())
-def test_commands_are_understood(place: str, command: str) -> None:
-    given = words(command)
-    if given is None or any(re.search(r"[…\[\]<>]|\.\.\.", word) for word in given):
-        pytest.skip("not a command, or a sketch of one")
+@pytest.mark.parametrize(("place", "given"), commands())
+def test_commands_are_understood(place: str, given: list[str]) -> None:
     app.parse_args(given, exit_on_error=False, print_error=False)
 
 
@@ -121,13 +134,16 @@ def test_commands_are_understood(place: str, command: str) -> None:
 def test_toml_is_what_we_read(
     block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     content = tomllib.loads(block.text)
-    file = tmp_path / "block.toml"
-    file.write_text(block.text, encoding="utf-8")
+    Path("block.toml").write_text(block.text, encoding="utf-8")
     if "capacity_tokens" in content:
-        load_preset(file)
+        load_preset("block.toml")
     elif content.keys() & {*KEYS, "policies"}:
-        load({}, file=str(file), environment={})
+        for key in ("workload", "arrivals"):  # that such a file is there is enough
+            if str(content.get(key)).endswith((".jsonl", ".csv", ".gz")):
+                Path(content[key]).touch()
+        load({}, file="block.toml", environment={})
 
 
 def test_variables_that_are_named_are_read() -> None:
@@ -148,11 +164,12 @@ def test_how_pages_are_read() -> None:
         ("text", "2\n"),
         ("sh", ""),
     ]
-    assert words("JUSTITIA_SEED=3 justitia run --json - | head -1") == [
-        "run", "--json", "-",
-    ]  # fmt: skip
-    assert words("python -m justitia run --plot 'a b.png'  # draws") == [
-        "run", "--plot", "a b.png",
-    ]  # fmt: skip
-    assert words("justitia run > out.txt 2>&1") == ["run"]
-    assert words("pip install justitia") is None
+    for line, given in (
+        ("JUSTITIA_SEED=3 justitia run --json - | head -1", [["run", "--json", "-"]]),
+        ("python -m justitia run --plot 'a b'  # x", [["run", "--plot", "a b"]]),
+        (".venv/bin/justitia run > out.txt 2>&1", [["run"]]),
+        ("$ cd x && justitia && justitia run", [[], ["run"]]),
+        ("pip install justitia", []),
+        ("justitia run [--agents N]", []),
+    ):
+        assert list(given_in(line)) == given
