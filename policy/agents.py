@@ -24,7 +24,7 @@ _NOTHING: Mapping[str, int] = MappingProxyType({})
 class _Value:
     """A frozen object whose slots are the parameters that it was made with."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen; {name!r} cannot be set")
@@ -200,7 +200,8 @@ class Step(_Value):
                     f"{name} of a step must be a mapping from inference id to tokens, "
                     f"not {shown(counts)}"
                 )
-            _put(self, name, counts)
+            # A mapping proxy cannot be copied or pickled.
+            _put(self, name, {} if counts is _NOTHING else counts)
 
 
 def check_id(value: object, what: str) -> None:

@@ -406,9 +406,12 @@ class Ledger(Policy):
 
 
 def _refuse_counts(what: str, counts: Iterable[tuple[str, object]]) -> None:
-    for inference_id, count in counts:
-        if type(count) is not int or not 0 <= count <= MOST_TOKENS:
-            raise PolicyError(
-                f"{what} of inference {shown(inference_id)} must be an int from 0 to "
-                f"{MOST_TOKENS}, not {shown(count)}"
-            )
+    inference_id, count = next(
+        (name, count)
+        for name, count in counts
+        if type(count) is not int or not 0 <= count <= MOST_TOKENS
+    )
+    raise PolicyError(
+        f"{what} of inference {shown(inference_id)} must be an int from 0 to "
+        f"{MOST_TOKENS}, not {shown(count)}"
+    )

@@ -12,7 +12,7 @@ from numbers import Integral, Rational, Real
 from typing import Any, TypeAlias
 
 from justitia.policy import Agent, Inference, Policy, Step, create
-from justitia.policy.exact import Number
+from justitia.policy.exact import Number, shown
 
 Anything: TypeAlias = Any
 """What a test passes although the types forbid it."""
@@ -203,6 +203,12 @@ class ForeignRational(_Foreign):
 Real.register(ForeignReal)
 Integral.register(ForeignInt)
 Rational.register(ForeignRational)
+
+
+def label(value: object) -> str:
+    """Return a value as the id of a test: plain ASCII, so that it can be selected."""
+    return shown(value).replace("…", "...")
+
 
 NAN, INF = float("nan"), float("inf")
 NOT_NUMBERS: tuple[object, ...] = (

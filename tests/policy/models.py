@@ -334,7 +334,8 @@ class Pampering(Model):
             self.further[owner.seq] += more
         elif stage not in self.tags[owner.seq]:
             self.planned[owner.seq] += Fraction(costs[stage])
-            more = Fraction(costs[stage]) * Fraction(owner.revised) / owner.cost
+            part = Fraction(costs[stage]) / Fraction(owner.cost)
+            more = part * Fraction(owner.revised)
         else:
             return
         self._ask(owner, stage, self.asked[owner.seq] + more)

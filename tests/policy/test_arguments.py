@@ -1,6 +1,8 @@
 """Bad arguments and wrong states: a PolicyError, and nothing has changed."""
 
+import pickle
 from collections.abc import Callable, Iterator
+from copy import copy, deepcopy
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +24,7 @@ from tests.policy.builders import (
     agent,
     decode,
     inference,
+    label,
     line,
     make,
     queue,
@@ -32,7 +35,7 @@ from tests.policy.builders import (
 # Agents, inferences, steps ----------------------------------------------------
 
 
-@pytest.mark.parametrize("bad", NOT_IDS, ids=shown)
+@pytest.mark.parametrize("bad", NOT_IDS, ids=label)
 def test_ids_that_are_refused(bad: Anything) -> None:
     with pytest.raises(PolicyError, match="agent id"):
         Agent(bad, 1)
@@ -42,7 +45,7 @@ def test_ids_that_are_refused(bad: Anything) -> None:
         Inference("i", bad, 1, 1)
 
 
-@pytest.mark.parametrize("bad", NOT_POSITIVE, ids=shown)
+@pytest.mark.parametrize("bad", NOT_POSITIVE, ids=label)
 def test_B08_costs_and_weights_that_are_refused(bad: Anything) -> None:
     with pytest.raises(PolicyError, match="cost of agent 'a'"):
         Agent("a", bad)
@@ -52,7 +55,7 @@ def test_B08_costs_and_weights_that_are_refused(bad: Anything) -> None:
         Agent("a", 1, stage_costs=(1, bad))
 
 
-@pytest.mark.parametrize("bad", NOT_COUNTS, ids=shown)
+@pytest.mark.parametrize("bad", NOT_COUNTS, ids=label)
 @pytest.mark.parametrize("name", ["prompt_tokens", "decode_tokens", "stage"])
 def test_B29_counts_that_are_refused(name: str, bad: Anything) -> None:
     fields = {"prompt_tokens": 1, "decode_tokens": 1, "stage": 0, name: bad}
@@ -60,7 +63,7 @@ def test_B29_counts_that_are_refused(name: str, bad: Anything) -> None:
         Inference("i", "a", **fields)
 
 
-@pytest.mark.parametrize("bad", [b for b in NOT_COUNTS if b is not None], ids=shown)
+@pytest.mark.parametrize("bad", [b for b in NOT_COUNTS if b is not None], ids=label)
 def test_numbers_of_inferences_that_are_refused(bad: Anything) -> None:
     with pytest.raises(PolicyError, match="inferences of agent 'a'"):
         Agent("a", 1, inferences=bad)
@@ -101,7 +104,7 @@ def test_numbers_of_other_libraries_become_pythons() -> None:
         "a",
         ForeignReal(2.5),  # type: ignore[arg-type]
         weight=ForeignRational(Fraction(1, 3)),  # type: ignore[arg-type]
-        stage_costs=[ForeignInt(3)],  # type: ignore[arg-type]
+        stage_costs=[ForeignInt(3)],  # type: ignore[list-item]
         inferences=ForeignInt(4),  # type: ignore[arg-type]
     )
     assert made == Agent("a", 2.5, Fraction(1, 3), "", (3,), 4)
@@ -114,9 +117,57 @@ def test_numbers_of_other_libraries_become_pythons() -> None:
 
 def test_values_are_frozen() -> None:
     for value, name in ((agent(), "cost"), (inference(), "id"), (Step(), "decode")):
-        with pytest.raises(AttributeError):
+        before = repr(value)
+        with pytest.raises(AttributeError, match=f"frozen; '{name}' cannot be set"):
             setattr(value, name, 1)
+        with pytest.raises(AttributeError, match=f"frozen; '{name}' stays"):
+            delattr(value, name)
+        with pytest.raises(AttributeError):
+            setattr(value, "other", 1)  # noqa: B010
         assert not hasattr(value, "__dict__")
+        assert repr(value) == before
+
+
+VALUES = (
+    Agent("a", 5, Fraction(1, 2), "MRS", (2, 3), 4),
+    Agent("a", 5),
+    Inference("a/0", "a", 3, 2, 1),
+    Step({"a/0": 3}, {"a/1": 1}),
+    Step(decode={"a/1": 1}),
+    Step(),
+)
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_values_are_values(value: Agent | Inference | Step) -> None:
+    """Equal by content, shown as they are made, and as good when copied or pickled."""
+    twins = [copy(value), deepcopy(value), pickle.loads(pickle.dumps(value))]  # noqa: S301
+    names = {k: globals()[k] for k in ("Agent", "Inference", "Step", "Fraction")}
+    twins += [eval(repr(value), names), value.__replace__()]
+    for twin in twins:
+        assert twin == value
+        assert type(twin) is type(value)
+        assert repr(twin) == repr(value)
+    assert value != repr(value)
+    assert [other for other in VALUES if other == value] == [value]
+    if not isinstance(value, Step):  # which holds mappings
+        assert {value, *twins} == {value}
+
+
+def test_values_with_a_field_changed() -> None:
+    assert agent("a", 5).__replace__(cost=6, id="b") == agent("b", 6)
+    assert inference(p=1).__replace__(stage=2) == inference(p=1, stage=2)
+    assert Step({"a": 1}).__replace__(decode={"a": 2}) == Step({"a": 1}, {"a": 2})
+    with pytest.raises(PolicyError, match="cost"):
+        agent().__replace__(cost=0)
+    with pytest.raises(TypeError):
+        agent().__replace__(price=0)
+
+
+def test_empty_steps_share_nothing() -> None:
+    first, second = Step(), Step()
+    first.decode["a"] = 1  # type: ignore[index]
+    assert second == Step({}, {})
 
 
 def test_messages_stay_short_whatever_is_shown() -> None:
@@ -193,7 +244,8 @@ def bad_calls() -> Iterator[tuple[str, Call]]:
         yield call("revise", "B", bad)
     for bad in NOT_NUMBERS:
         yield call("advance", bad)
-    for bad in (*NOT_COUNTS, ForeignInt(1)):
+    counts: tuple[Anything, ...] = (*NOT_COUNTS, ForeignInt(1))
+    for bad in counts:
         yield call("serve", Step(prefill={"A/1": 1, "A/0": bad}))
         yield call("serve", Step({"A/1": 1}, {"A/0": 1, "Z": bad}))
         yield call("serve", Step(decode={"A/0": bad}))
@@ -275,7 +327,7 @@ def test_names_in_options_that_are_refused(bad: Anything) -> None:
         create("sjf", by=bad)
 
 
-@pytest.mark.parametrize("bad", NOT_POSITIVE, ids=shown)
+@pytest.mark.parametrize("bad", NOT_POSITIVE, ids=label)
 def test_numbers_in_options_that_are_refused(bad: Anything) -> None:
     if bad is not None:
         with pytest.raises(PolicyError, match="growth"):
@@ -288,7 +340,7 @@ def test_numbers_in_options_that_are_refused(bad: Anything) -> None:
         create("justitia", step_seconds=bad)
 
 
-@pytest.mark.parametrize("bad", NOT_WORK, ids=shown)
+@pytest.mark.parametrize("bad", NOT_WORK, ids=label)
 def test_prices_that_are_refused(bad: Anything) -> None:
     with pytest.raises(PolicyError, match="prompt_price"):
         create("vtc", prompt_price=bad)
@@ -303,8 +355,8 @@ def test_options_that_do_not_fit_together() -> None:
         create("justitia", clock="nominal")
     with pytest.raises(PolicyError, match="no other clock takes one"):
         create("justitia", capacity=100)
-    assert create("justitia", growth=1)
-    assert create("vtc", prompt_price=0, decode_price=0)
+    create("justitia", growth=1)
+    create("vtc", prompt_price=0, decode_price=0)
 
 
 def test_options_of_other_libraries_become_pythons() -> None:

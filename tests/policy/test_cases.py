@@ -25,6 +25,7 @@ from tests.policy.builders import (
     Anything,
     agent,
     decode,
+    drain,
     inference,
     line,
     make,
@@ -38,6 +39,13 @@ from tests.policy.history import dispatch_log
 def justitia(**options: Any) -> SelectivePampering:  # noqa: ANN401
     policy = create("justitia", **options)
     assert isinstance(policy, SelectivePampering)
+    return policy
+
+
+def paper(*agents: Agent, runs: int = 1, p: int = 3, d: int = 2) -> SelectivePampering:
+    """Make a policy with the paper's options and something of each agent in line."""
+    policy = justitia()
+    queue(policy, *agents, runs=runs, p=p, d=d)
     return policy
 
 
@@ -55,7 +63,7 @@ def deliver(policy: Policy, who: str, work: int) -> None:
 
 def test_paper_example() -> None:
     """M=100: A's ten inferences, then B and C at t=1; B, C, the rest of A."""
-    policy = queue(justitia(), agent("A", 200), runs=10, p=19, d=1)
+    policy = paper(agent("A", 200), runs=10, p=19, d=1)
     for index in range(5):
         policy.start(f"A/{index}")
     policy.serve(Step(decode={f"A/{index}": 1 for index in range(5)}))
@@ -81,7 +89,7 @@ def test_the_paper_in_compute_tokens() -> None:
 
 
 def test_B01_tags_count_the_agents_of_the_reference() -> None:
-    policy = queue(justitia(), agent("A", 100), agent("B", 400))
+    policy = paper(agent("A", 100), agent("B", 400))
     deliver(policy, "B", 400)  # all of it really to B; A departs in the reference
     policy.arrive(agent("D", 150))
     assert (policy.clock.value, policy.tag("D")) == (300, 450)
@@ -90,7 +98,7 @@ def test_B01_tags_count_the_agents_of_the_reference() -> None:
 
 
 def test_B03_cancelled_with_nothing_delivered() -> None:
-    policy = queue(justitia(), agent("A", 1000), agent("B", 1000))
+    policy = paper(agent("A", 1000), agent("B", 1000))
     deliver(policy, "A", 200)
     assert policy.leave("B")
     deliver(policy, "A", 300)
@@ -102,7 +110,7 @@ def test_B03_cancelled_with_nothing_delivered() -> None:
 
 
 def test_B04_done_early_is_settled() -> None:
-    policy = queue(justitia(), agent("A", 10**6), agent("B", 1000))
+    policy = paper(agent("A", 10**6), agent("B", 1000))
     deliver(policy, "A", 100)
     assert policy.leave("A")
     assert policy.clock.active == 2  # A is owed the other half
@@ -141,7 +149,7 @@ def test_B04_growth_doubles_what_was_delivered() -> None:
 
 
 def test_settling_takes_what_was_delivered_and_no_more_than_predicted() -> None:
-    policy = queue(justitia(), agent("A", 30), agent("B", 1000))
+    policy = paper(agent("A", 30), agent("B", 1000))
     deliver(policy, "A", 90)  # 45 each, but A wants only 30 in all
     assert policy.clock.value == 60
     assert policy.leave("A")
@@ -149,7 +157,7 @@ def test_settling_takes_what_was_delivered_and_no_more_than_predicted() -> None:
 
 
 def test_an_id_comes_again_while_its_first_bearer_is_owed() -> None:
-    policy = queue(justitia(), agent("A", 50), agent("B", 1000))
+    policy = paper(agent("A", 50), agent("B", 1000))
     deliver(policy, "A", 40)
     policy.leave("A")
     queue(policy, agent("A", 7))
@@ -176,7 +184,7 @@ def test_B06_no_rebase() -> None:
 
 
 def test_B07_ties_go_by_arrival_then_submission() -> None:
-    policy = queue(justitia(), agent("z", 10), agent("a", 10), runs=2)
+    policy = paper(agent("z", 10), agent("a", 10), runs=2)
     policy.submit(inference("a/9"))
     policy.submit(inference("a/8"))
     assert line(policy) == ["z/0", "z/1", "a/0", "a/1", "a/9", "a/8"]
@@ -189,7 +197,7 @@ def test_B07_the_order_inside_a_step_is_nothing(variant: str) -> None:
 
 def test_B09a_prefill_only_agents_pay_for_their_prompts() -> None:
     runs = 1000
-    policy = queue(justitia(), agent("A", runs * 8000), runs=runs, p=8000, d=0)
+    policy = paper(agent("A", runs * 8000), runs=runs, p=8000, d=0)
     assert policy.tag("A") == 8_000_000
     queue(policy, agent("B", 8000 * 10))
     assert line(deepcopy_head(policy, 3)) == ["B/0", "A/0", "A/1"]
@@ -211,7 +219,7 @@ def deepcopy_head(policy: Policy, count: int) -> Policy:
 
 
 def test_B09b_an_agent_without_inferences_leaves_no_trace() -> None:
-    policy = queue(justitia(), agent("A", 100))
+    policy = paper(agent("A", 100))
     before = (policy.clock.value, policy.clock.active, policy.tag("A"))
     policy.arrive(agent("B", 5, inferences=0))
     assert policy.leave("B")
@@ -228,9 +236,7 @@ def test_B11_blocks_or_tokens_give_one_order() -> None:
     costs = {"A": 1600, "B": 640, "C": 800}
 
     def run(unit: int) -> tuple[list[str], list[Any]]:
-        policy = queue(
-            justitia(), *(agent(n, Fraction(c, unit)) for n, c in costs.items())
-        )
+        policy = paper(*(agent(n, Fraction(c, unit)) for n, c in costs.items()))
         return line(policy), policy.clock.serve(Fraction(3040, unit))
 
     tokens, blocks = run(1), run(16)
@@ -480,7 +486,7 @@ def test_a_revision_moves_what_waits() -> None:
 
 
 def test_B04_a_revision_of_what_the_reference_has_finished() -> None:
-    policy = queue(justitia(), agent("A", 10), agent("B", 100))
+    policy = paper(agent("A", 10), agent("B", 100))
     deliver(policy, "B", 40)
     assert policy.clock.value == 30
     policy.revise("A", 15)  # from V on, not from its old tag
@@ -525,6 +531,30 @@ def test_a_line_of_ones_own_follows_revisions() -> None:
     policy._check()
     assert line(policy) == ["A/0", "B/0"]
     assert policy.tag("A") is None
+
+
+class Rising(AgentOrder):
+    """The least served first, in a way that is told late; see `AgentOrder.outdate`."""
+
+    def key(self, account: Account, stage: int) -> tuple[object, ...]:
+        return (account.service,)
+
+    def arrive(self, agent: Agent) -> None:
+        super().arrive(agent)
+        self.outdate(self._accounts[agent.id])  # has nothing in line: no matter
+
+    def served(self, step: Step) -> None:
+        for account in self.deliver(step):
+            self.outdate(account)
+
+
+def test_keys_that_have_grown_are_looked_at_when_it_matters() -> None:
+    policy = queue(Rising(), *(agent(name) for name in "ABC"), runs=3)
+    for name in "AB":
+        policy.start(f"{name}/0")
+    policy.serve(decode(A__0=2, B__0=1))
+    policy._check()
+    assert drain(policy) == ["C/0", "C/1", "C/2", "B/1", "B/2", "A/1", "A/2"]
 
 
 def test_a_policy_may_write_every_verb_itself() -> None:

@@ -117,12 +117,13 @@ def test_groups_out_of_order() -> None:
 
 @pytest.mark.parametrize("variant", ["fcfs", "sjf"])
 def test_a_corrupted_line_of_inferences(variant: str) -> None:
-    for corrupt in (
+    corruptions: tuple[Callable[[Anything], object], ...] = (
         lambda p: p._line.discard(entry(p, "A/1")),
         lambda p: p._line.push(stranger(p), (0, 0)),
         lambda p: p._line.push(entry(p, "A/1"), (99, 99)),
-    ):
-        policy: Any = books(variant)
+    )
+    for corrupt in corruptions:
+        policy = books(variant)
         corrupt(policy)
         with pytest.raises(AssertionError):
             policy._check()

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from justitia.policy import Policy, PolicyError, create, names, register, registry
-from justitia.policy.exact import shown
 from justitia.policy.fcfs import FCFS
-from tests.policy.builders import NOT_IDS, Anything, agent, line, queue
+from tests.policy.builders import NOT_IDS, Anything, agent, label, line, queue
 
 BUILT_IN = ["justitia", "justitia-c", "fcfs", "agent-fcfs", "sjf", "srjf", "vtc"]
 
@@ -27,7 +26,7 @@ def test_the_names_there_are() -> None:
         assert type(policy).__doc__
 
 
-@pytest.mark.parametrize("bad", [*NOT_IDS, "fifo", "FCFS"], ids=shown)
+@pytest.mark.parametrize("bad", [*NOT_IDS, "fifo", "FCFS"], ids=label)
 def test_a_wrong_name_lists_the_right_ones(bad: Anything) -> None:
     with pytest.raises(PolicyError) as caught:
         create(bad)
@@ -94,7 +93,7 @@ def test_a_factory_may_be_a_function_that_takes_anything() -> None:
         create("plain", things=1)
 
 
-@pytest.mark.parametrize("bad", NOT_IDS, ids=shown)
+@pytest.mark.parametrize("bad", NOT_IDS, ids=label)
 def test_names_that_are_refused(bad: Anything) -> None:
     before = names()
     with pytest.raises(PolicyError, match="name must be a str that is not empty"):
