@@ -130,7 +130,9 @@ def test_events(benchmark: BenchmarkFixture, figures: Figures, size: int) -> Non
             fastest[name] = min(fastest[name], benchmark._timer() - began)
 
     benchmark.group = f"{size:,} agents"
-    benchmark.pedantic(all_in_turn, rounds=ROUNDS, warmup_rounds=1)
+    benchmark.pedantic(  # type: ignore[no-untyped-call]
+        all_in_turn, rounds=ROUNDS, warmup_rounds=1
+    )
     for name, seconds in fastest.items():
         figures.add(name, size, seconds / EVENTS)
 
@@ -158,7 +160,10 @@ def test_step(benchmark: BenchmarkFixture, figures: Figures, name: str) -> None:
     running = [made.pop() for _ in range(RUNNING)]
     step = Step(decode={one.id: 1 for one in running if one is not None})
     benchmark.group = "serve"
-    benchmark.pedantic(made.serve, (step,), rounds=300, warmup_rounds=10)
+    benchmark.pedantic(  # type: ignore[no-untyped-call]
+        made.serve, (step,), rounds=300, warmup_rounds=10
+    )
+    assert benchmark.stats is not None
     seconds = benchmark.stats.stats.min
     figures.notes.append(f"{name}: serve of {RUNNING} running {seconds * 1e6:.0f} us")
     assert seconds <= STEP_SECONDS
