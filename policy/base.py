@@ -36,7 +36,7 @@ class Policy(ABC):
     """The unit of `Agent.cost`, of `revise`, and of the service it counts."""
 
     static_order: bool = False
-    """Whether `serve` and `advance` leave the order of the line as it is."""
+    """Whether `serve`, `advance` and `refuse` leave the order of the line as it is."""
 
     additive: bool = False
     """Whether many steps told as one `Step` leave it as they would one by one."""

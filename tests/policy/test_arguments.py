@@ -211,7 +211,7 @@ def bad_calls() -> Iterator[tuple[str, Call]]:
     """Yield what must be refused, with a name."""
 
     def call(verb: str, *arguments: Any) -> tuple[str, Call]:  # noqa: ANN401
-        name = f"{verb}({', '.join(map(shown, arguments))})"
+        name = f"{verb}({', '.join(map(label, arguments))})"
         return name, lambda policy: getattr(policy, verb)(*arguments)
 
     yield call("arrive", agent("A"))

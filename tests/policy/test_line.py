@@ -1,5 +1,7 @@
 """The line of keyed items against a sorted dict."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,31 +56,28 @@ def test_an_item_may_keep_its_key() -> None:
     assert list(line) == items
 
 
-def test_check_sees_a_corrupted_line() -> None:
-    def fresh() -> Line:
-        line: Line = Line()
-        for item in "bac":
-            line.push(item, (ord(item),))
-        line._check()
-        return line
+def lose_order(line: Line) -> None:
+    line._heap[0], line._heap[1] = line._heap[1], line._heap[0]
 
-    line = fresh()
-    line._entries["z"] = (1, "z")
-    with pytest.raises(AssertionError):
-        line._check()
-    line = fresh()
-    line._entries["b"] = (ord("a"), "b")
-    with pytest.raises(AssertionError):
-        line._check()
-    line = fresh()
-    line._heap.sort(reverse=True)
-    with pytest.raises(AssertionError):
-        line._check()
-    line = fresh()
-    line._heap.insert(0, (0, "b"))  # nobody's, at the top
-    with pytest.raises(AssertionError):
-        line._check()
-    line = fresh()
-    line._heap += [(1000, "b")] * 20
+
+CORRUPTIONS: dict[str, Callable[[Line], object]] = {
+    "an item invented": lambda line: line._entries.update(z=(1, 1, "z")),
+    "two of one key": lambda line: line._entries.update(b=(0, ord("a"), "b")),
+    "the head and another swapped": lose_order,
+    "backwards": lambda line: line._heap.sort(reverse=True),
+    "nobody's entry at the top": lambda line: line._heap.insert(0, (0, 0, "b")),
+    "nobody's entries without end": lambda line: line._heap.extend(
+        [(1000, 0, "b")] * 20
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CORRUPTIONS)
+def test_check_sees_a_corrupted_line(what: str) -> None:
+    line = Line()
+    for item in "bac":
+        line.push(item, (0, ord(item)))
+    line._check()
+    CORRUPTIONS[what](line)
     with pytest.raises(AssertionError):
         line._check()

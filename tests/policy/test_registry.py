@@ -101,7 +101,9 @@ def test_names_that_are_refused(bad: Anything) -> None:
     assert names() == before
 
 
-@pytest.mark.parametrize("bad", [None, 1, "Backwards", Backwards()], ids=lambda bad: type(bad).__name__)
+@pytest.mark.parametrize(
+    "bad", [None, 1, "Backwards", Backwards()], ids=lambda bad: type(bad).__name__
+)
 def test_factories_that_are_refused(bad: Anything) -> None:
     with pytest.raises(PolicyError, match="must be callable"):
         register("bad", bad)

@@ -180,7 +180,7 @@ def test_what_is_taken_back_leaves_nothing_behind_in_floats(
 def test_counters_stay_bounded_with_any_weights() -> None:
     policy = create("vtc")
     primes = [
-        p for p in range(2, 2000) if all(p % q for q in range(2, int(p**0.5) + 1))
+        p for p in range(2, 4000) if all(p % q for q in range(2, int(p**0.5) + 1))
     ]
     for number, prime in enumerate(primes):
         name = f"{number}"
