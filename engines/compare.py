@@ -40,7 +40,8 @@ class Comparison:
     predictor
         What `justitia.predictors.create` makes a predictor from.
     tags
-        What the fair reference finishes: ``"agent"`` or ``"stage"`` by stage.
+        What the fair reference finishes: ``"agent"`` or ``"stage"`` by stage. For a
+        policy with an option of that name, the option says it.
     """
 
     scenario: Scenario
@@ -53,11 +54,12 @@ class Comparison:
         self, policy: str, progress: Callable[[int], None] | None = None
     ) -> RunRecord:
         """Run one of the policies; see `justitia.engines.Engine.run`."""
+        options = self.policies[policy]
         return create_engine(**self.engine).run(
             self.scenario.agents,
-            create(policy, **self.policies[policy]),
+            create(policy, **options),
             create_predictor(self.predictor, self.scenario.seed),
-            tags=self.tags,
+            tags=options.get("tags", self.tags),
             progress=progress,
         )
 

@@ -59,8 +59,12 @@ class Task:
 
 
 def inference_id(agent: AgentSpec, inference: InferenceSpec) -> str:
-    """Return the id of an inference in the run."""
-    return f"{agent.id}/{inference.id}"
+    """Return the id of an inference in the run, ``agent/inference``.
+
+    A slash in the agent's id is written %2F, so that no two inferences have one id.
+    """
+    name = agent.id.replace("%", "%25").replace("/", "%2F")
+    return f"{name}/{inference.id}"
 
 
 class Roster:

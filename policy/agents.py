@@ -41,16 +41,16 @@ class _Value:
         return hash(self._values())
 
     def __repr__(self) -> str:
-        pairs = zip(self.__slots__, self._values(), strict=True)
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in pairs)})"
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({fields})"
 
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
         return type(self), self._values()
 
     def __replace__(self, /, **changes: Any) -> Self:  # noqa: ANN401 - any field
         """Return it with some fields changed: ``copy.replace`` of Python 3.13."""
-        pairs = zip(self.__slots__, self._values(), strict=True)
-        return type(self)(**{**dict(pairs), **changes})
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return type(self)(**{**fields, **changes})
 
     def _values(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in self.__slots__)
@@ -172,7 +172,8 @@ class Step(_Value):
     """One iteration of the engine, or several equal ones told at once.
 
     One object a step and not one an inference: it is made a hundred times a second
-    with hundreds of inferences in it.
+    with hundreds of inferences in it. The mappings are kept as they are, not copied,
+    and their counts are plain ints.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ class Policy(ABC):
     def order(self) -> Iterator[Inference]:
         """Yield the whole line, lazily, in the order in which `pop` would give it.
 
-        A verb called meanwhile ends the walk with a RuntimeError.
+        A verb that changes the line ends the walk with a RuntimeError.
         """
 
     @abstractmethod

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from heapq import heapify, heappop, heappush
+from math import inf
 
 from justitia.policy.errors import PolicyError
 from justitia.policy.exact import (
+    Exact,
     Number,
     advanced,
     exactly,
@@ -26,10 +28,9 @@ from justitia.policy.exact import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fractions import Fraction
     from typing import TypeAlias
 
-    _Entry: TypeAlias = "tuple[float, Number, int, _Member]"
+    _Entry: TypeAlias = "tuple[float, Exact, int, _Member]"
 
 
 class _Member:
@@ -38,7 +39,7 @@ class _Member:
     __slots__ = ("cost", "entry", "key", "seq", "tag", "weight")
 
     def __init__(
-        self, key: Hashable, seq: int, cost: Number, weight: Number, tag: Number
+        self, key: Hashable, seq: int, cost: Exact, weight: Exact, tag: Exact
     ) -> None:
         self.key = key
         self.seq = seq
@@ -54,10 +55,12 @@ class VirtualClock:
     It knows no seconds: `serve` tells it how much work was delivered. An agent is
     *active* while its tag is above V, whether or not it still runs for real.
 
-    Costs, weights and work are ints, Fractions or floats. Ints and Fractions stay
-    exact (`justitia.policy.exact` says how that stays bounded). Floats give floats:
-    there is no rebase, since after a year at 40,960 tokens and 100 steps a second the
-    grain of a double at V is 0.016 token-steps.
+    Costs, weights and work are ints, Fractions or floats, and V and the tags are exact:
+    a float is taken for the binary fraction that it is. There is no rebase, and no need
+    of one. A double would have a grain of 0.016 token-steps after a year at 40,960
+    tokens and 100 steps a second, and with small weights V grows much faster: one agent
+    of weight 1e-30 would make all later costs vanish. `justitia.policy.exact` says how
+    the numbers stay bounded.
 
     Complexity, with n agents remembered: `arrive`, `revise` and `leave` O(log n)
     amortised, `serve` O(1) plus amortised O(log n) for each agent that departs, all
@@ -86,12 +89,12 @@ class VirtualClock:
         self._members: dict[Hashable, _Member] = {}
         self._heap: list[_Entry] = []  # with entries that are no longer anybody's
         self._active = 0
-        self._weight: int | Fraction = 0  # of the active, exact: no drift
-        self._value: Number = 0
+        self._weight: Exact = 0  # of the active
+        self._value: Exact = 0
         self._seq = 0
 
     @property
-    def value(self) -> Number:
+    def value(self) -> Exact:
         """V, in work per unit weight. It never goes back."""
         return self._value
 
@@ -101,7 +104,7 @@ class VirtualClock:
         return self._active
 
     @property
-    def weight(self) -> int | Fraction:
+    def weight(self) -> Exact:
         """The sum of their weights: V grows by 1 / `weight` per unit of work."""
         return self._weight
 
@@ -112,7 +115,7 @@ class VirtualClock:
         """Return how many agents are remembered, departed or not."""
         return len(self._members)
 
-    def arrive(self, agent: Hashable, cost: Number, weight: Number = 1) -> Number:
+    def arrive(self, agent: Hashable, cost: Number, weight: Number = 1) -> Exact:
         """Add an agent and return its tag, V + cost / weight.
 
         Raises
@@ -129,8 +132,8 @@ class VirtualClock:
             ) from None
         if known:
             raise PolicyError(f"agent {shown(agent)} is in the clock already")
-        cost = positive(cost, f"cost of agent {shown(agent)}")
-        weight = positive(weight, f"weight of agent {shown(agent)}")
+        cost = exactly(positive(cost, f"cost of agent {shown(agent)}"))
+        weight = exactly(positive(weight, f"weight of agent {shown(agent)}"))
         tag = advanced(self._value, cost, weight)
         member = _Member(agent, self._seq, cost, weight, tag)
         self._seq += 1
@@ -138,7 +141,7 @@ class VirtualClock:
         self._place(member)
         return tag
 
-    def serve(self, work: Number) -> list[tuple[Hashable, Number]]:
+    def serve(self, work: Number) -> list[tuple[Hashable, Exact]]:
         """Share `work` among the active agents.
 
         Each departure on the way changes the rate from there on. Work that is left when
@@ -160,15 +163,14 @@ class VirtualClock:
         PolicyError
             If `work` is negative or not finite. Nothing has changed.
         """
-        work = not_negative(work, "work")
+        work = exactly(not_negative(work, "work"))
         left = work
-        departed: list[tuple[Hashable, Number]] = []
+        departed: list[tuple[Hashable, Exact]] = []
         while left and self._active:
             tag = self._head()[1]
             need = (tag - self._value) * self._weight
             if left < need:
-                value = advanced(self._value, left, self._weight)
-                self._value = min(value, tag)  # a float may round past it
+                self._value = advanced(self._value, left, self._weight)
                 left = 0
             else:
                 left -= need
@@ -178,7 +180,7 @@ class VirtualClock:
                 self._remove(entry[3])
         return departed
 
-    def revise(self, agent: Hashable, cost: Number) -> Number:
+    def revise(self, agent: Hashable, cost: Number) -> Exact:
         """Change an agent's total cost and return its new tag; no other tag changes.
 
         With Δ the difference, growth gives max(V, tag) + Δ / weight (one that had
@@ -193,7 +195,7 @@ class VirtualClock:
             changed.
         """
         member = self._member(agent)
-        cost = positive(cost, f"cost of agent {shown(agent)}")
+        cost = exactly(positive(cost, f"cost of agent {shown(agent)}"))
         if cost == member.cost:
             return member.tag
         base = member.tag
@@ -225,7 +227,7 @@ class VirtualClock:
             self._remove(member)
         return True
 
-    def tag(self, agent: Hashable) -> Number:
+    def tag(self, agent: Hashable) -> Exact:
         """Return the virtual finish time of an agent, departed or not.
 
         Raises
@@ -243,20 +245,20 @@ class VirtualClock:
 
     def _place(self, member: _Member) -> None:
         """Make a member active if its tag is above V."""
-        if member.tag <= self._value:  # a float's cost can vanish beside a large V
+        if member.tag <= self._value:  # it shrank to what it has had
             return
         # Doubles compare fast; where two are equal the exact tags decide.
         entry = (float(member.tag), member.tag, member.seq, member)
         member.entry = entry
         heappush(self._heap, entry)
         self._active += 1
-        self._weight += exactly(member.weight)
+        self._weight += member.weight
 
     def _remove(self, member: _Member) -> None:
         """Make a member inactive; its entry stays in the heap until it surfaces."""
         member.entry = None
         self._active -= 1
-        self._weight -= exactly(member.weight)
+        self._weight -= member.weight
         if len(self._heap) > 2 * self._active + 16:
             self._heap = [e for e in self._heap if e[3].entry is e]
             heapify(self._heap)
@@ -271,8 +273,8 @@ class VirtualClock:
         """Assert the invariants of the representation."""
         active = [m for m in self._members.values() if m.entry is not None]
         assert self._active == len(active)
-        assert self._weight == sum(exactly(m.weight) for m in active)
-        assert 0 <= self._value < float("inf")
+        assert self._weight == sum(m.weight for m in active)
+        assert 0 <= self._value < inf
         entries = {id(entry) for entry in self._heap}
         previous = -1
         for key, member in self._members.items():
@@ -287,5 +289,5 @@ class VirtualClock:
                 assert member.entry[3] is member
                 assert id(member.entry) in entries
         for index in range(1, len(self._heap)):
-            assert self._heap[(index - 1) // 2][:3] <= self._heap[index][:3]
+            assert self._heap[(index - 1) // 2] <= self._heap[index]
         assert len(self._heap) <= 2 * self._active + 16

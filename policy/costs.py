@@ -100,9 +100,8 @@ class ComputeTokens(CostModel):
 class ReservedTokenTime(CostModel):
     """KV tokens set aside for the whole run: (p + d)·n token-steps.
 
-    What an inference costs on an engine that reserves its peak before it starts; the
-    cost under which a constant-rate bound holds (Theorem A in ``proofs/README.md``).
-    An inference that outruns its prediction is taken to hold what it has produced.
+    What an inference costs on an engine that reserves its peak before it starts. One
+    that outruns its prediction is taken to hold what it has produced.
 
     >>> ReservedTokenTime()(10, 5), ReservedTokenTime().delivered(10, 2, 5)
     (75, 30)

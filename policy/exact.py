@@ -1,14 +1,13 @@
-"""Arithmetic that stays exact for ints and Fractions, and bounded for ever.
+"""Arithmetic that stays exact, and bounded for ever.
 
-Virtual time is a sum of quotients ``work / weight``. In floats such a sum drifts, and
-two tags that are equal in truth come out unequal, in either order. So quotients of
-ints and Fractions are kept as Fractions. Their denominators would grow without end in
-a service that runs for years; past `DENOMINATOR_BITS` an increment is rounded down to
-a multiple of 2**-`GRAIN_BITS`, which is far finer than a double: after a year at 100
-steps a second the error is below 1e-9 token-steps, where a double's own grain at the
-value then reached (about 1.3e14) is 0.016.
-
-A float among the operands makes the result a float, as everywhere in Python.
+Virtual time is a sum of quotients ``work / weight``. In floats such a sum drifts: two
+tags that are equal in truth come out unequal, in either order, and beside a large V a
+cost vanishes altogether. So such sums are kept in ints and Fractions, with a float
+taken for the binary fraction that it is. Denominators would grow without end in a
+service that runs for years; past `DENOMINATOR_BITS` an increment is rounded down to
+multiples of 2**-`GRAIN_BITS`, and of 2**-`GRAIN_BITS` of itself where that is finer.
+After a year at 100 steps a second the error is below 1e-9 token-steps, where a double's
+own grain at the value then reached (about 1.3e14) is 0.016.
 
 `fractions`, like `typing` and `dataclasses`, takes longer to import than all of the
 policy, so it is loaded with the first Fraction that is needed.
@@ -26,13 +25,13 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from typing import TypeAlias
 
+    Exact: TypeAlias = int | Fraction
     Number: TypeAlias = int | float | Fraction
 else:
-    Number = Real
+    Exact, Number = Rational, Real
 
 DENOMINATOR_BITS = 4096
 GRAIN_BITS = 64
-_GRAIN = 1 << GRAIN_BITS
 
 SMALLEST = 1e-150
 LARGEST = 1e150
@@ -111,30 +110,31 @@ def quotient(work: Number, weight: Number) -> Number:
     return work / weight
 
 
-def advanced(value: Number, work: Number, weight: Number) -> Number:
+def advanced(value: Exact, work: Exact, weight: Exact) -> Exact:
     """Return value + work / weight, rounded down only when denominators grow too long.
 
-    With `work` not negative the result is never less than `value`, and with `work` not
-    positive never more: a float rounds an exact `value` to neither side of it.
+    With `work` not negative the result is not less than `value`, and greater with
+    `work` positive.
 
-    Complexity: O(1); denominators have at most `DENOMINATOR_BITS` + `GRAIN_BITS` bits.
+    Complexity: O(1); numbers have at most a few times `DENOMINATOR_BITS` bits.
     """
-    increment = quotient(work, weight)
+    increment = exactly(quotient(work, weight))
     total = value + increment
-    if type(total) is int:
-        return total
-    if isinstance(total, float):
-        return max(total, value) if work >= 0 else min(total, value)
     if total.denominator == 1:
         return total.numerator
     if total.denominator.bit_length() > DENOMINATOR_BITS:
-        return value + _fraction(int(increment * _GRAIN // 1), _GRAIN)
+        smaller = increment.denominator.bit_length() - increment.numerator.bit_length()
+        grain = 1 << (GRAIN_BITS + max(0, smaller))
+        return value + _fraction(int(increment * grain // 1), grain)
     return total
 
 
-def exactly(value: Number) -> int | Fraction:
+def exactly(value: Number) -> Exact:
     """Return `value` without rounding: a float as the binary fraction that it is."""
-    return _fraction(*value.as_integer_ratio()) if isinstance(value, float) else value
+    if isinstance(value, float):
+        numerator, denominator = value.as_integer_ratio()
+        return numerator if denominator == 1 else _fraction(numerator, denominator)
+    return value
 
 
 def shown(value: object) -> str:

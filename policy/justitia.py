@@ -16,6 +16,7 @@ from justitia.policy.costs import COST_MODELS, CostModel
 from justitia.policy.errors import PolicyError
 from justitia.policy.exact import (
     LARGEST,
+    SMALLEST,
     Number,
     finite,
     positive,
@@ -66,6 +67,11 @@ class SelectivePampering(AgentOrder):
     An agent that ends, or is cancelled, is *settled*: it stays in the fair reference
     for what it was really delivered (never more than predicted), and is forgotten when
     the reference is through with it. Whether it runs for real is nothing to the clock.
+    What the reference gave an agent beyond that is lost to the others; the debts of the
+    settled are forgotten when no agent is left.
+
+    `revise` replaces what `growth` made of the cost. With a tag a stage it moves the
+    tag of the stage that got its tag last; stages before that stay where they are.
 
     Parameters
     ----------
@@ -75,8 +81,9 @@ class SelectivePampering(AgentOrder):
         max(V, last tag) + its cost / weight. The delay bound holds for agents of one
         stage, and stage by stage with ``"stage"``; one tag for a staged agent has none.
         A stage's cost is `Agent.stage_costs`; without them the first stage is taken to
-        cost what the agent does. A stage that has no entry there costs what the
-        inferences submitted for it are predicted to.
+        cost what the whole agent does. A stage that has no entry there costs, on top,
+        what the inferences submitted for it are predicted to. The inferences of a stage
+        must be submitted together for the bound to hold.
     cost
         The cost model, or its name: ``"kv"``, ``"kv-paper"``, ``"compute"``,
         ``"reserved"``.
@@ -177,8 +184,8 @@ class SelectivePampering(AgentOrder):
     def advance(self, seconds: Number) -> None:
         """Drive the nominal clock; see `Policy.advance`."""
         seconds = finite(seconds, "seconds")
-        if self._rate is not None and seconds > 0:
-            self._share(self._rate * seconds)
+        if self._rate is not None:
+            self._share(min(self._rate * max(seconds, 0), LARGEST))
 
     def revised(self, account: Account) -> None:
         """Tell the clock the new cost, or the part of it that the ready stages are."""
@@ -192,15 +199,17 @@ class SelectivePampering(AgentOrder):
     def left(self, account: Account) -> None:
         """Settle the agent at what it was delivered; see the class."""
         seq = account.seq
-        if seq not in self.clock:
-            return
-        if account.service:
+        if seq in self.clock:
             promised = _pampered(account).promised
-            tag = self.clock.revise(seq, min(account.service, promised))
-            if tag > self.clock.value:
+            cost = min(account.service, promised)
+            if cost >= SMALLEST and self.clock.revise(seq, cost) > self.clock.value:
                 self._settled.add(seq)
-                return
-        self.clock.leave(seq)
+            else:
+                self.clock.leave(seq)
+        if not self._accounts:
+            for seq in self._settled:
+                self.clock.leave(seq)
+            self._settled.clear()
 
     def tag(self, agent_id: str) -> Number | None:
         """Return an agent's latest tag, None while it has none.

@@ -3,12 +3,11 @@
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from math import isclose
 
 from justitia.policy.agents import Agent, Inference, Step, check_id
 from justitia.policy.base import Policy
 from justitia.policy.errors import PolicyError
-from justitia.policy.exact import MOST_TOKENS, Number, finite, positive, shown
+from justitia.policy.exact import MOST_TOKENS, Exact, Number, finite, positive, shown
 
 
 class Account:
@@ -118,7 +117,7 @@ class Entry:
         self.produced = 0
         self.work: Number = 0
         self.prefilled = False
-        self.charge: Number | None = None
+        self.charge: Exact | None = None
 
 
 class Ledger(Policy):
@@ -372,14 +371,12 @@ class Ledger(Policy):
     def _check(self) -> None:
         """Assert that the books agree with one another."""
         assert self._moves >= 0
-        seqs, last = [], 0
+        arrivals = [account.seq for account in self._accounts.values()]
+        assert arrivals == sorted(arrivals)
         for agent_id, account in self._accounts.items():
             assert account.agent.id == agent_id
-            assert last < account.seq  # in order of arrival
-            last = account.seq
             assert account.cost > 0
-            entries = account.live.items()
-            for inference_id, entry in entries:
+            for inference_id, entry in account.live.items():
                 inference = entry.inference
                 assert (inference.id, inference.agent) == (inference_id, agent_id)
                 assert entry.account is account
@@ -389,13 +386,13 @@ class Ledger(Policy):
                 assert isinstance(entry.prefilled, bool)
                 assert entry.charge is None or entry.charge >= 0
                 assert entry.work in (0, self._work(entry))
-            work = sum(entry.work for _, entry in entries)
-            assert work <= account.service or isclose(work, account.service)
-            seqs += [account.seq, *(entry.seq for _, entry in entries)]
-        assert len(set(seqs)) == len(seqs)
-        assert all(0 < seq <= self._seq for seq in seqs)
+            work = sum(entry.work for entry in account.live.values())
+            assert work <= account.service * (1 + 1e-9)  # sums of floats round
         assert not self._waiting.keys() & self._running.keys()
         live = [*self._waiting.values(), *self._running.values()]
+        seqs = [*arrivals, *(entry.seq for entry in live)]
+        assert len(set(seqs)) == len(seqs)
+        assert all(0 < seq <= self._seq for seq in seqs)
         assert len(live) == sum(len(a.live) for a in self._accounts.values())
         ranks = [self.rank(entry) for entry in live]
         assert len(set(ranks)) == len(ranks)

@@ -163,7 +163,7 @@ class AgentOrder(Ledger):
                 assert group.place in (None, key)
                 if group.entries:
                     at = self._line.key(group)
-                    assert at == key or (group.place is None and at <= key)
+                    assert at <= key if group.place is None else at == key
                 waiting |= set(group.entries.values())
         assert waiting == set(self._waiting.values())
         assert all(group.entries for group in self._line)

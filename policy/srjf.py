@@ -1,7 +1,7 @@
 """Shortest remaining job first, agent by agent: SRJF in the paper.
 
-The best mean there is with exact predictions, and no promise to anybody: a large agent
-waits for as long as smaller ones keep arriving.
+A very good mean with exact predictions, and no promise to anybody: a large agent waits
+for as long as smaller ones keep arriving.
 """
 
 from justitia.policy.agents import Step

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heapreplace
 
 from justitia.policy.agents import Agent, Step
-from justitia.policy.exact import Number, advanced, exactly, not_negative
+from justitia.policy.exact import Exact, Number, advanced, exactly, not_negative
 from justitia.policy.ledger import Account, Entry
 from justitia.policy.levels import AgentOrder
 
@@ -25,7 +25,7 @@ class _Client(Account):
 
     def __init__(self, agent: Agent, seq: int) -> None:
         super().__init__(agent, seq)
-        self.counter: Number = 0
+        self.counter: Exact = 0
         self.weight = exactly(agent.weight)
 
 
@@ -60,11 +60,11 @@ class VTC(AgentOrder):
         return (_client(account).counter,)
 
     def submitted(self, entry: Entry) -> None:
-        """Lift the counter of an agent that had nothing waiting."""
+        """Lift the counter of an agent that had nothing waiting.
+
+        One that has something there is not below the least, and stays as it is.
+        """
         client = _client(entry.account)
-        group = client.groups.get(0)
-        if group is not None and group.entries:
-            return
         head = self.peek()
         floor = self._last_left if head is None else self._accounts[head.agent]
         if floor is not None and _client(floor).counter > client.counter:
@@ -104,7 +104,7 @@ class VTC(AgentOrder):
 
     def walk(self) -> Iterator[Entry]:
         """Yield the line as `pop` would give it: each start raises a counter."""
-        heap: list[tuple[Number, int, Iterator[Entry], Entry]] = []
+        heap: list[tuple[Exact, int, Iterator[Entry], Entry]] = []
         for group in self._line:
             client, entries = _client(group.account), iter(group.entries.values())
             heap.append((client.counter, client.seq, entries, next(entries)))
@@ -120,7 +120,7 @@ class VTC(AgentOrder):
             else:
                 heapreplace(heap, (counter, seq, entries, following))
 
-    def _after(self, counter: Number, entry: Entry) -> Number:
+    def _after(self, counter: Exact, entry: Entry) -> Exact:
         """Return what the start of an entry makes of its client's counter."""
         price = self._prompt_price * entry.inference.prompt_tokens
         return advanced(counter, price, _client(entry.account).weight)

@@ -94,7 +94,7 @@ def run(
         agent-fcfs, sjf, srjf, vtc (default: all).
     tags
         agent (default): one tag for all of an agent. stage: one for each of its stages,
-        for which the delay bound holds.
+        for which the delay bound holds. Stronger than a policy's table in the file.
     admission
         What the engine sets aside before it starts an inference: none (default),
         prompt, predicted, max or lookahead.

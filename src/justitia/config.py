@@ -56,7 +56,7 @@ class RunSettings(BaseModel):
     engine: str = SimEngine.name
     preset: str = "llama-7b-a100-40g"
     policies: tuple[str, ...] = Field(default_factory=lambda: tuple(names()))
-    tags: str = "agent"
+    tags: str | None = None
     admission: str = "none"
     preemption: str = "recompute"
     agents: int = Field(300, ge=1, le=10**7)

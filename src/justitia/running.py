@@ -57,7 +57,7 @@ def run_settings(settings: RunSettings) -> None:
         )
         heading = _heading(settings, preset, scenario)
         comparison = Comparison(
-            scenario, engine, policies, settings.predictor, settings.tags
+            scenario, engine, policies, settings.predictor, _tags(settings)
         )
         bars = Progresses(Console(stderr=True), list(policies), scenario.inferences)
         with bars:
@@ -83,12 +83,16 @@ def _policies(settings: RunSettings, preset: Preset) -> dict[str, dict[str, obje
 
 def _options(name: str, settings: RunSettings, preset: Preset) -> dict[str, object]:
     given = dict(settings.options.get(name, {}))
-    if "tags" in options(name):
-        given.setdefault("tags", settings.tags)
+    if "tags" in options(name) and (settings.tags or "tags" not in given):
+        given["tags"] = _tags(settings)
     if given.get("clock") == "nominal":
         given.setdefault("capacity", preset.capacity_tokens)
         given.setdefault("step_seconds", step_seconds(preset))
     return given
+
+
+def _tags(settings: RunSettings) -> str:
+    return settings.tags or "agent"
 
 
 def _heading(settings: RunSettings, preset: Preset, scenario: Scenario) -> str:
@@ -103,7 +107,7 @@ def _heading(settings: RunSettings, preset: Preset, scenario: Scenario) -> str:
         f"({preset.capacity_tokens:,} KV tokens), seed {scenario.seed}\n"
         f"{len(scenario.agents):,} agents with {scenario.inferences:,} inferences "
         f"({scenario.source}), arrivals {scenario.arrivals}{dense}\n"
-        f"predictor {settings.predictor}, tags {settings.tags}, "
+        f"predictor {settings.predictor}, tags {_tags(settings)}, "
         f"admission {settings.admission}, preemption {settings.preemption}"
     )
     return heading.encode(
@@ -127,6 +131,7 @@ def _document(
             "capacity_tokens": preset.capacity_tokens,
             "admission": settings.admission,
             "preemption": settings.preemption,
+            "tags": _tags(settings),
         },
         predictor=settings.predictor,
     )

@@ -86,7 +86,7 @@ def _mega(value: Number | None) -> str:
 
 
 def _ratio(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
+    return "-" if value is None else f"{round(value, 2) + 0.0:.2f}"  # no -0.00
 
 
 def _worst(summary: Summary) -> str:
@@ -113,15 +113,15 @@ _FAIRNESS: Columns = [
     ("worst", lambda r: _worst(r.summary)),
     ("lag", lambda r: _mega(r.summary.max_lag)),
     ("allowed", lambda r: _mega(r.summary.max_lag_allowed)),
-    ("excess", lambda r: _ratio(r.summary.max_lag_ratio)),
+    ("ratio", lambda r: _ratio(r.summary.max_lag_ratio)),
 ]
 _FAIRNESS_NOTE = """\
 later: agents later than under VTC (paper, justitia: 8 %). worst: the one
 delayed most in proportion (paper: 26 %). lag: the most that delivered service
 was ahead of the fair reference when an inference first started. allowed: what
-Theorem B permits there, both in millions of token-steps. excess: the largest
-(lag - allowed) of any start, in costs of the largest inference; never above 0
-under the theorem."""
+Theorem B permits there, both in millions of token-steps. ratio: the largest
+(lag - allowed) of any start, over the cost of the largest inference; not above 0
+where the theorem holds (--tags stage, exact costs)."""
 _ENGINE: Columns = [
     ("KV used", lambda r: _share(r.summary.utilisation)),
     ("steps", lambda r: f"{r.summary.steps:,}"),

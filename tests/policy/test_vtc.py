@@ -192,7 +192,7 @@ def test_counters_stay_bounded_with_any_weights() -> None:
             policy.leave(f"{number - 1}")
     counter = max(counters(policy).values())  # type: ignore[type-var]
     assert isinstance(counter, Fraction)
-    assert 1000 < counter.denominator.bit_length() <= 4096 + 64
+    assert 1000 < counter.denominator.bit_length() <= 4096 + 128
 
 
 @pytest.mark.parametrize("starts", range(4))
