@@ -120,8 +120,8 @@ later: agents later than under VTC (paper, justitia: 8 %). worst: the one
 delayed most in proportion (paper: 26 %). lag: the most that delivered service
 was ahead of the fair reference when an inference first started. allowed: what
 Theorem B permits there, both in millions of token-steps. ratio: the largest
-(lag - allowed) of any start, over the cost of the largest inference; not above 0
-where the theorem holds (--tags stage, exact costs)."""
+(lag - allowed) of any start, over the cost of the largest inference; not above
+0 where the theorem holds (--tags stage, exact costs)."""
 _ENGINE: Columns = [
     ("KV used", lambda r: _share(r.summary.utilisation)),
     ("steps", lambda r: f"{r.summary.steps:,}"),

@@ -24,6 +24,7 @@ SCHEMA: dict[str, Any] = {
         "capacity_tokens": int,
         "admission": str,
         "preemption": str,
+        "tags": str,
     },
     "workload": {
         "source": str,
@@ -145,6 +146,7 @@ def test_what_the_keys_say(justitia: Justitia) -> None:
         "capacity_tokens": 8192,
         "admission": "none",
         "preemption": "recompute",
+        "tags": "agent",
     }
     workload = content["workload"]
     assert (workload["source"], workload["arrivals"]) == ("paper", "poisson")

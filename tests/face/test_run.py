@@ -46,7 +46,7 @@ def test_help_of_run_names_every_setting_and_every_choice(
     for name in (*names(), *preset_names(), *RULES, *PREEMPTIONS, "agent", "stage"):
         assert name in words, name
     fields = RunSettings.model_fields
-    for key in ("agents", "seed", "preset", "workload", "tags", "predictor"):
+    for key in ("agents", "seed", "preset", "workload", "predictor"):
         assert f"{fields[key].default}" in page
     assert max(map(len, page.splitlines())) <= 80
 

@@ -1,5 +1,6 @@
 """Settings from every layer: flag over environment over file over default."""
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +23,7 @@ LAYERS: dict[str, tuple[Any, ...]] = {
     "engine": ("engine", "sim", "vllm", "sglang", "openai"),
     "preset": ("preset", "llama-7b-a100-40g", *preset_names()[::2], "./small.toml"),
     "policy": ("policies", tuple(names()), "vtc", "fcfs,sjf", "srjf"),
-    "tags": ("tags", "agent", "stage", "agent", "stage"),
+    "tags": ("tags", None, "stage", "agent", "stage"),
     "admission": ("admission", "none", "prompt", "predicted", "max"),
     "preemption": ("preemption", "recompute", "swap", "recompute", "swap"),
     "agents": ("agents", 300, 1, 2, 3),
@@ -286,3 +287,35 @@ def _settings_or_complaint(
         return load(flags, file=file, environment={})
     except ConfigError as error:
         return str(error)
+
+
+@pytest.mark.parametrize(
+    ("said", "flags", "tags"),
+    [
+        ('[policy.justitia]\ntags = "stage"', [], "stage"),
+        ('[policy.justitia]\ntags = "stage"', ["--tags", "agent"], "agent"),
+        ('tags = "agent"\n[policy.justitia]\ntags = "stage"', [], "agent"),
+        ("", ["--tags", "stage"], "stage"),
+        ("", [], "agent"),
+    ],
+)
+def test_tags_of_a_run_are_stronger_than_those_of_a_table(
+    said: str, flags: list[str], tags: str, justitia: Justitia
+) -> None:
+    Path("c.toml").write_text(said)
+    workload = agents_file()
+    run = justitia(
+        *(
+            "run",
+            "--config",
+            "c.toml",
+            "--policy",
+            "justitia",
+            "--workload",
+            str(workload),
+        ),
+        *("--json", "a", *flags),
+    )
+    assert run.code == 0
+    content = json.loads(Path("a").read_text())
+    assert content["runs"][0]["options"]["tags"] == tags

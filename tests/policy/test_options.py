@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from justitia.policy import (
+    Agent,
     AgentOrder,
     ComputeTokens,
     Inference,
@@ -36,6 +37,14 @@ from tests.policy.builders import (
 def pampering(name: str = "justitia", **options: Any) -> SelectivePampering:  # noqa: ANN401
     policy = create(name, **options)
     assert isinstance(policy, SelectivePampering)
+    return policy
+
+
+def filled(
+    policy: SelectivePampering, *agents: Agent, p: int = 9
+) -> SelectivePampering:
+    """Let agents arrive, each with an inference in line."""
+    queue(policy, *agents, p=p)
     return policy
 
 
@@ -230,21 +239,21 @@ def test_what_a_policy_promises_of_its_order() -> None:
 
 @pytest.mark.parametrize("name", ["justitia", "justitia-c"])
 def test_growth(name: str) -> None:
-    policy = queue(pampering(name, growth=3), agent("A", 10), agent("B", 100), p=9)
+    policy = filled(pampering(name, growth=3), agent("A", 10), agent("B", 100))
     policy.start("A/0")
     policy.serve(decode(A__0=5))
     work = policy.cost_model(9, 5)
     tag = policy.tag("A")
     assert tag is not None
     assert tag == max(10, policy.clock.value) + 3 * work - 10
-    plain = queue(pampering(name), agent("A", 10), p=9)
+    plain = filled(pampering(name), agent("A", 10))
     plain.start("A/0")
     plain.serve(decode(A__0=5))
     assert plain.tag("A") == 10
 
 
 def test_nothing_is_delivered_before_the_first_token() -> None:
-    policy = queue(pampering(), agent("A", 1000), p=9, d=2)
+    policy = filled(pampering(), agent("A", 1000))
     policy.start("A/0")
     policy.serve(Step({"A/0": 9}, {"A/0": 0}))
     assert policy.clock.value == 0
@@ -255,7 +264,7 @@ def test_nothing_is_delivered_before_the_first_token() -> None:
 
 
 def test_one_that_got_what_the_reference_gave_it_is_forgotten_when_it_leaves() -> None:
-    policy = queue(pampering(), agent("A", 1000), agent("B", 1000), p=9, d=2)
+    policy = filled(pampering(), agent("A", 1000), agent("B", 1000))
     policy.start("A/0")
     policy.start("B/0")
     policy.serve(decode(A__0=1, B__0=1))
@@ -266,7 +275,7 @@ def test_one_that_got_what_the_reference_gave_it_is_forgotten_when_it_leaves() -
 
 
 def test_one_that_is_owed_the_smallest_cost_there_is_stays_for_it() -> None:
-    policy = queue(pampering(), agent("A", SMALLEST, weight=SMALLEST), p=9, d=2)
+    policy = filled(pampering(), agent("A", SMALLEST, weight=SMALLEST))
     policy.arrive(agent("B", 10**6, weight=1000))
     policy.start("A/0")
     policy.serve(decode(A__0=1))
