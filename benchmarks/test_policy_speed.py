@@ -23,6 +23,8 @@ GROWTH = 1.5
 """From the smallest size to the largest, at most so many times the heap's growth."""
 CYCLE = 8
 """A policy's submit, start, finish: at most so many times the heap's push and pop."""
+VTC_CYCLE = 11
+"""VTC charges and lifts besides, and all its counters are equal here: ties cost."""
 STEP_SECONDS = 150e-6
 RUNNING = 256
 
@@ -150,7 +152,8 @@ def test_a_cycle_is_a_few_heap_operations(figures: Figures, size: int) -> None:
     bare = figures.micros["heap push + pop"]
     for name, by_size in figures.micros.items():
         if name.endswith("submit + start + finish") and size in by_size:
-            assert by_size[size] <= CYCLE * bare[size], name
+            most = VTC_CYCLE if name.startswith("vtc") else CYCLE
+            assert by_size[size] <= most * bare[size], name
 
 
 @pytest.mark.parametrize("name", names())

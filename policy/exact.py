@@ -118,8 +118,10 @@ def advanced(value: Exact, work: Exact, weight: Exact) -> Exact:
 
     Complexity: O(1); numbers have at most a few times `DENOMINATOR_BITS` bits.
     """
-    increment = exactly(quotient(work, weight))
+    increment: Exact = quotient(work, weight)  # type: ignore[assignment]
     total = value + increment
+    if type(total) is int:
+        return total
     if total.denominator == 1:
         return total.numerator
     if total.denominator.bit_length() > DENOMINATOR_BITS:

@@ -133,11 +133,16 @@ class AgentOrder(Ledger):
 
     def peek(self) -> Inference | None:
         """Return the first inference of the first agent."""
+        group = self.first()
+        return None if group is None else group.first().inference
+
+    def first(self) -> Group | None:
+        """Return the group at the head of the line, moving outdated ones on."""
         group: Group | None = self._line.peek()
         while group is not None and group.place is None:
             self._place(group)
             group = self._line.peek()
-        return None if group is None else group.first().inference
+        return group
 
     def walk(self) -> Iterator[Entry]:
         """Yield agent by agent."""

@@ -28,6 +28,18 @@ class _Client(Account):
         self.counter: Exact = 0
         self.weight = exactly(agent.weight)
 
+    def charge(self, service: Exact) -> Exact:
+        """Raise the counter by `service`; return by how much that was.
+
+        Weight 1 needs no quotient.
+        """
+        before = self.counter
+        if self.weight == 1:
+            self.counter = before + service
+        else:
+            self.counter = advanced(before, service, self.weight)
+        return self.counter - before
+
 
 class VTC(AgentOrder):
     """The agent with the least counter first; the counter grows with what it is served.
@@ -49,7 +61,7 @@ class VTC(AgentOrder):
         super().__init__()
         self._prompt_price = exactly(not_negative(prompt_price, "prompt_price"))
         self._decode_price = exactly(not_negative(decode_price, "decode_price"))
-        self._last_left: Account | None = None
+        self._last_left: _Client | None = None
 
     def account(self, agent: Agent, seq: int) -> Account:
         """Open an account with a counter."""
@@ -64,25 +76,25 @@ class VTC(AgentOrder):
 
         One that has something there is not below the least, and stays as it is.
         """
+        first = self.first()
+        floor = self._last_left if first is None else _client(first.account)
         client = _client(entry.account)
-        head = self.peek()
-        floor = self._last_left if head is None else self._accounts[head.agent]
-        if floor is not None and _client(floor).counter > client.counter:
-            client.counter = _client(floor).counter
+        if floor is not None and floor.counter > client.counter:
+            client.counter = floor.counter
             self.reorder(client)
 
     def dequeue(self, entry: Entry) -> None:
         """Take an entry out of the line; note who was the last to leave it."""
         super().dequeue(entry)
-        if not self._line:
-            self._last_left = entry.account
+        if not self._waiting:
+            self._last_left = _client(entry.account)
 
     def started(self, entry: Entry) -> None:
         """Charge the prompt, once in an inference's life."""
         if entry.charge is None:
             client = _client(entry.account)
-            before, client.counter = client.counter, self._after(client.counter, entry)
-            entry.charge = client.counter - before
+            price = self._prompt_price * entry.inference.prompt_tokens
+            entry.charge = client.charge(price)
             self.outdate(client)
 
     def requeued(self, entry: Entry) -> None:
@@ -95,11 +107,10 @@ class VTC(AgentOrder):
 
     def served(self, step: Step) -> None:
         """Charge the tokens produced."""
-        price = self._decode_price
+        price, decode = self._decode_price, step.decode
         for entry in self.produce(step):
             client = _client(entry.account)
-            tokens = step.decode[entry.inference.id]
-            client.counter = advanced(client.counter, price * tokens, client.weight)
+            client.charge(price * decode[entry.inference.id])
             self.outdate(client)
 
     def walk(self) -> Iterator[Entry]:
@@ -113,17 +124,13 @@ class VTC(AgentOrder):
             counter, seq, entries, entry = heap[0]
             yield entry
             if entry.charge is None:
-                counter = self._after(counter, entry)
+                price = self._prompt_price * entry.inference.prompt_tokens
+                counter = advanced(counter, price, _client(entry.account).weight)
             following = next(entries, None)
             if following is None:
                 heappop(heap)
             else:
                 heapreplace(heap, (counter, seq, entries, following))
-
-    def _after(self, counter: Exact, entry: Entry) -> Exact:
-        """Return what the start of an entry makes of its client's counter."""
-        price = self._prompt_price * entry.inference.prompt_tokens
-        return advanced(counter, price, _client(entry.account).weight)
 
     def _check(self) -> None:
         super()._check()

@@ -350,8 +350,10 @@ class Pampering(Model):
         if self.growth is not None:
             for owner in self.owners.values():
                 told = [i for i in owner.items if i.running and i.id in decode]
+                # No tokens are no news, but of what has none to produce.
+                news = [i for i in told if decode[i.id] or not (i.produced or i.d)]
                 got = after[owner.seq]
-                if got > self.asked[owner.seq] and told:
+                if got > self.asked[owner.seq] and news:
                     grown = got * Fraction(self.growth)
                     self._ask(owner, self.latest[owner.seq], grown)
 
@@ -375,15 +377,18 @@ class Pampering(Model):
         """Settle: what it got, and no more than it asked for, remains owed."""
         owner = self.owners[name]
         super().leave(name)
-        if not self.asked[owner.seq]:
-            return
-        got = min(Fraction(owner.delivered(self.work_of)), self.asked[owner.seq])
-        if got:
-            self.fair.revise(owner.seq, got)
-        if got and owner.seq in self.fair.wanting():
-            self.ended.add(owner.seq)
-        else:
-            self.fair.leave(owner.seq)
+        if self.asked[owner.seq]:
+            got = min(Fraction(owner.delivered(self.work_of)), self.asked[owner.seq])
+            if got:
+                self.fair.revise(owner.seq, got)
+            if got and owner.seq in self.fair.wanting():
+                self.ended.add(owner.seq)
+            else:
+                self.fair.leave(owner.seq)
+        if not self.owners:  # nobody is left who would wait for it
+            for seq in self.ended:
+                self.fair.leave(seq)
+            self.ended.clear()
 
     def key(self, item: Item) -> tuple[Number, ...]:
         """Return the tag, then the numbers of the agent and of the stage."""
