@@ -349,7 +349,8 @@ class Pampering(Model):
             self._share(sum(after.values()) - sum(before.values()))
         if self.growth is not None:
             for owner in self.owners.values():
-                told = [i for i in owner.items if i.running and i.id in decode]
+                alive = [i for i in self.items.values() if i.agent is owner]
+                told = [i for i in alive if i.running and i.id in decode]
                 # No tokens are no news, but of what has none to produce.
                 news = [i for i in told if decode[i.id] or not (i.produced or i.d)]
                 got = after[owner.seq]
