@@ -18,15 +18,18 @@ from justitia.policy.costs import (
 )
 from justitia.policy.errors import PolicyError
 from justitia.policy.justitia import SelectivePampering
+from justitia.policy.ledger import Account, Entry
 from justitia.policy.levels import AgentOrder, InferenceOrder
 from justitia.policy.registry import create, names, options, register
 
 __all__ = [
     "COST_MODELS",
+    "Account",
     "Agent",
     "AgentOrder",
     "ComputeTokens",
     "CostModel",
+    "Entry",
     "Inference",
     "InferenceOrder",
     "KVTokenTime",
