@@ -171,10 +171,9 @@ class VirtualClock:
             need = (tag - self._value) * self._weight
             if left < need:
                 self._value = advanced(self._value, left, self._weight)
-                left = 0
-            else:
-                left -= need
-                self._value = tag
+                break
+            left -= need
+            self._value = tag
             while self._active and (entry := self._head())[1] <= self._value:
                 departed.append((entry[3].key, work - left))
                 self._remove(entry[3])

@@ -338,6 +338,16 @@ def test_check_of_numbers_taken_twice() -> None:
     refused(clock._check)
 
 
+def test_one_that_shrinks_to_what_it_has_had_departs() -> None:
+    clock = three(10, 30)
+    assert clock.serve(10) == []
+    assert clock.revise(0, 5) == 5 == clock.value
+    assert (clock.active, clock.weight) == (1, 1)
+    clock._check()
+    assert clock.serve(1) == []
+    assert clock.value == 6
+
+
 def test_costs_and_weights_below_one_are_nothing_special() -> None:
     clock = VirtualClock()
     clock.arrive("A", Fraction(1, 9), Fraction(1, 7))
