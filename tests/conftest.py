@@ -15,8 +15,13 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+# Where CI is set Hypothesis starts from a derandomised profile: each says its own.
 settings.register_profile(
-    "quick", max_examples=40, stateful_step_count=40, deadline=None
+    "quick",
+    max_examples=40,
+    stateful_step_count=40,
+    derandomize=False,
+    deadline=None,
 )
 settings.register_profile(
     "ci",
@@ -30,6 +35,7 @@ settings.register_profile(
     "long",
     max_examples=5_000,
     stateful_step_count=200,
+    derandomize=False,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
