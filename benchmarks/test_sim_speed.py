@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.conftest import Figures
 
+AGENTS = 9_500
 INFERENCES = 100_000
 SECONDS = 60
 MEBIBYTES = 1024
@@ -33,7 +34,7 @@ print(len(record.inferences), record.steps, took, peak)
 def test_a_hundred_thousand_inferences(figures: Figures, policy: str) -> None:
     """Simulate them in a process of its own, workload and all."""
     ran = subprocess.run(
-        [sys.executable, "-P", "-c", PROGRAM, policy, str(INFERENCES // 10)],
+        [sys.executable, "-P", "-c", PROGRAM, policy, str(AGENTS)],
         check=True,
         capture_output=True,
         text=True,

@@ -121,7 +121,7 @@ class Run:
                     continue
                 sequence.prefilling = False
             service += sequence.produce()
-            decode[sequence.id] = min(1, sequence.decode)
+            decode[sequence.id] = 1 if sequence.decode else 0
             if sequence.produced == sequence.decode:
                 ended.append(sequence)
         held = batch.kv_tokens
