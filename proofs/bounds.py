@@ -1,0 +1,283 @@
+"""How late everything was, against what the theorems promise; exact.
+
+`service_lags` is Theorem B: a start against the service at which the fair reference
+finishes its agent, or stage. `time_lags` is Theorem A: an end against the time at which
+a reference of constant rate does. Both read a `History`, and trust nobody who made it:
+the fair reference is run anew from the plans and the service delivered.
+
+``proofs/README.md`` states and proves both.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from justitia.proofs.plans import Item, Number, Size
+from justitia.proofs.reference import FairReference, fair_finishes
+from justitia.proofs.server import History
+
+Unit = tuple[int, int]
+"""What has a tag of its own: (agent, 0), or (agent, stage) with a tag for each."""
+Place = tuple[Fraction, int]
+"""A tag, and the number in order of arrival of its agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceLag:
+    """The first start of an inference q against Theorem B, in work.
+
+    Attributes
+    ----------
+    delivered
+        S(s): what was delivered before the step s of its start.
+    finish
+        G: the service at which the fair reference finishes its unit.
+    in_flight
+        I: what ran in step t0 had still to get after it, t0 being the last step before
+        s in which anything of a larger place entered; 0 without such a step.
+    cost
+        c_q: what q is really delivered in all.
+    underestimated
+        What the units up to its own that came after t0 were really delivered beyond
+        what was predicted.
+    """
+
+    item: Item
+    step: int
+    delivered: Fraction
+    finish: Fraction
+    in_flight: Fraction
+    cost: Fraction
+    underestimated: Fraction
+
+    @property
+    def bound(self) -> Fraction:
+        """The most that may have been delivered before it starts."""
+        return self.finish + self.in_flight - self.cost + self.underestimated
+
+    @property
+    def slack(self) -> Fraction:
+        """How much more could have been delivered; negative if the theorem fails."""
+        return self.bound - self.delivered
+
+
+@dataclass(slots=True)
+class Replay:
+    """The fair reference, run over a history.
+
+    Attributes
+    ----------
+    fair
+        The reference at the end, through with everybody.
+    places
+        The place of each unit when it got its tag.
+    arrivals
+        The step at whose beginning it did.
+    predicted
+        The cost that it got its tag for.
+    delivered
+        S: what had been delivered before each step, and in all.
+    """
+
+    fair: FairReference = field(default_factory=FairReference)
+    places: dict[Unit, Place] = field(default_factory=dict)
+    arrivals: dict[Unit, int] = field(default_factory=dict)
+    predicted: dict[Unit, Fraction] = field(default_factory=dict)
+    delivered: list[Fraction] = field(default_factory=lambda: [Fraction(0)])
+
+
+def replay(history: History, *, by_stage: bool = False) -> Replay:
+    """Drive a fair reference by what a history delivered.
+
+    It knows the predicted costs; an agent that leaves stays for what it was delivered,
+    never more than predicted. When no agent is left in the engine the reference forgets
+    those it still owed something, as nothing is in flight then.
+    """
+    result, totals = Replay(), dict[int, Fraction]()
+    got = [Fraction(0)] * len(history.plans)
+    here: set[int] = set()
+
+    def leave(agent: int) -> None:
+        here.discard(agent)
+        settled = min(got[agent], totals[agent])
+        if settled:
+            result.fair.revise(agent, settled)
+        else:
+            result.fair.leave(agent)
+        if not here:
+            for debtor in result.fair.wanting():
+                result.fair.leave(debtor)
+
+    for step, event in enumerate(history.events):
+        for agent in event.cancelled:
+            leave(agent)
+        for agent, stage in event.ready:
+            here.add(agent)
+            costs = history.plans[agent].costs(history.work)
+            if by_stage or stage == 0:
+                unit = (agent, stage if by_stage else 0)
+                cost = costs[stage] if by_stage else sum(costs, Fraction(0))
+                result.places[unit] = _enter(result.fair, history, agent, cost, totals)
+                result.arrivals[unit] = step
+                result.predicted[unit] = cost
+        for item, work in event.service.items():
+            got[item.agent] += work
+        result.fair.serve(event.delivered)
+        result.delivered.append(result.delivered[-1] + event.delivered)
+        for agent in event.left:
+            leave(agent)
+    return result
+
+
+def _enter(
+    fair: FairReference,
+    history: History,
+    agent: int,
+    cost: Fraction,
+    totals: dict[int, Fraction],
+) -> Place:
+    if agent in totals:
+        totals[agent] += cost
+        fair.revise(agent, totals[agent])
+    else:
+        totals[agent] = cost
+        fair.arrive(agent, cost, history.plans[agent].weight)
+    seq = list(totals).index(agent)
+    return fair.finish_level(agent), seq
+
+
+def service_lags(history: History, *, by_stage: bool = False) -> list[ServiceLag]:
+    """Measure every first start against Theorem B.
+
+    Parameters
+    ----------
+    history
+        A run. Its inferences of one agent, or stage, became ready together.
+    by_stage
+        Whether each stage has a tag of its own.
+
+    Returns
+    -------
+    list of ServiceLag
+        In order of starting. All have a slack of at least 0 if the line was kept in the
+        order of (tag, arrival). The starts of an agent that left before the reference
+        came to its tag, if it never did, have no lag.
+    """
+    run = replay(history, by_stage=by_stage)
+
+    def unit(item: Item) -> Unit:
+        return (item.agent, item.stage if by_stage else 0)
+
+    total: dict[Item, Fraction] = {}
+    upto: list[dict[Item, Fraction]] = [{}]  # what each got before step k
+    for event in history.events:
+        for item, work in event.service.items():
+            total[item] = total.get(item, Fraction(0)) + work
+        upto.append(dict(total))
+    real: dict[Unit, Fraction] = {}
+    for item, work in total.items():
+        real[unit(item)] = real.get(unit(item), Fraction(0)) + work
+    lags = []
+    for item, step in history.starts.items():
+        place = run.places[unit(item)]
+        after = 0  # t0 + 1
+        for earlier in range(step):
+            entered = history.events[earlier].entered
+            if any(run.places[unit(other)] > place for other in entered):
+                after = earlier + 1
+        flying = history.events[after - 1].ran if after else ()
+        in_flight = sum(
+            (
+                total.get(other, Fraction(0)) - upto[after].get(other, Fraction(0))
+                for other in flying
+            ),
+            Fraction(0),
+        )
+        underestimated = sum(
+            (
+                max(Fraction(0), real.get(other, Fraction(0)) - run.predicted[other])
+                for other, arrived in run.arrivals.items()
+                if after <= arrived <= step and run.places[other] <= place
+            ),
+            Fraction(0),
+        )
+        finish = run.fair.reached(place[0])
+        if finish is None:  # its agent left early, and so did the reason to get there
+            continue
+        lags.append(
+            ServiceLag(
+                item,
+                step,
+                run.delivered[step],
+                finish,
+                in_flight,
+                total.get(item, Fraction(0)),
+                underestimated,
+            )
+        )
+    return lags
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLag:
+    """The end of an inference against Theorem A, in steps.
+
+    Attributes
+    ----------
+    end
+        The step before which it is done.
+    finish
+        T: the time at which the reference finishes its agent.
+    bound
+        T + (D - 1) + d - m d / R.
+    """
+
+    item: Item
+    end: Fraction
+    finish: Fraction
+    bound: Fraction
+
+    @property
+    def slack(self) -> Fraction:
+        """How much later it could have ended; negative if the theorem fails."""
+        return self.bound - self.end
+
+
+def time_lags(
+    history: History,
+    *,
+    clock_rate: Number,
+    guaranteed_rate: Number,
+    footprint: Callable[[int, int], int],
+) -> list[TimeLag]:
+    """Measure every end against Theorem A.
+
+    Parameters
+    ----------
+    history
+        A run in the order of the tags of a clock of constant rate; agents of any
+        stages, all of whose inferences are taken to be there from the arrival on.
+    clock_rate
+        G, the rate of the reference, in the work of the history a step.
+    guaranteed_rate
+        R, the token-steps a step that are reserved while something is refused.
+    footprint
+        What an inference (p, d) reserves.
+    """
+    jobs = [
+        (agent, plan.arrival, sum(plan.costs(history.work)), plan.weight)
+        for agent, plan in enumerate(history.plans)
+    ]
+    finishes = fair_finishes(jobs, clock_rate)
+    sizes: dict[Item, Size] = {
+        item: history.plans[item.agent].stages[item.stage][item.place]
+        for item in history.finishes
+    }
+    longest = max(d for _, d in sizes.values())
+    lags = []
+    for item, end in history.finishes.items():
+        p, d = sizes[item]
+        bound = finishes[item.agent] + (longest - 1) + d
+        bound -= Fraction(footprint(p, d) * d) / Fraction(guaranteed_rate)
+        lags.append(TimeLag(item, Fraction(end), finishes[item.agent], bound))
+    return lags
