@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from os.path import exists
 from pathlib import Path
 
-from justitia.engines.sim.preset import PICOSECONDS, Preset
+from justitia.engines.results import PICOSECONDS
+from justitia.engines.sim.preset import Preset
 from justitia.policy import KVTokenTime
 from justitia.policy.exact import positive, shown
 from justitia.workloads import (

@@ -18,11 +18,11 @@ from justitia.policy.exact import Number, shown
 class Witness(Protocol):
     """Somebody who looks on: a meter of the lag, a run's record."""
 
-    def started(self, request_id: str) -> None:
-        """A request enters the step to come, for the first time or again."""
-
     def served(self, step: Step) -> None:
         """A step's batch is fixed."""
+
+    def requeued(self, request_id: str) -> None:
+        """A request is back in line, whether or not it ran."""
 
 
 @dataclass(slots=True)
@@ -152,6 +152,11 @@ class Agents:
         self.policy.revise(agent.id, cost)
         agent.declared = True
 
+    def tag(self, name: str) -> Number | None:
+        """Return the tag of a named agent, None where there is none."""
+        agent_id = _named(name)
+        return self.policy.tag(agent_id) if agent_id in self._agents else None
+
     def dismiss(self, name: str) -> tuple[str, ...] | None:
         """End a named agent; return the ids of its requests, None if it is not known.
 
@@ -222,13 +227,13 @@ class Agents:
         """Take note that a request enters the next step."""
         self.policy.start(request_id)
         self._requests[request_id].running = True
-        if self.witness is not None:
-            self.witness.started(request_id)
 
     def requeue(self, request_id: str) -> None:
         """Take note that a running request is back in line."""
         self.policy.requeue(request_id)
         self._requests[request_id].running = False
+        if self.witness is not None:
+            self.witness.requeued(request_id)
 
     def refuse(self, request_id: str) -> None:
         """Take note that the head does not fit."""

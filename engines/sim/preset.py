@@ -12,11 +12,10 @@ from os import PathLike, fspath, sep
 from pathlib import Path
 from typing import Any
 
+from justitia.engines.results import PICOSECONDS
 from justitia.policy import PolicyError
 
 SUFFIX = ".toml"
-PICOSECONDS = 10**12
-"""Picoseconds in a second."""
 MOST = 10**15
 """The largest number in a preset: a step part of a quarter of an hour per token. It is
 there so that a slip of the pen is an error and not a simulation that never ends."""

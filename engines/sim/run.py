@@ -10,10 +10,9 @@ from typing import NoReturn
 from justitia.engines.base import EngineError
 from justitia.engines.lag import LagMeter, Lump
 from justitia.engines.records import Outcome, RunRecord
+from justitia.engines.results import PICOSECONDS, Results, picoseconds
 from justitia.engines.roster import Roster, Task
 from justitia.engines.sim.batch import Batch
-from justitia.engines.sim.preset import PICOSECONDS
-from justitia.engines.sim.results import Results, picoseconds
 from justitia.engines.sim.sequence import Sequence
 from justitia.policy import KVTokenTime, Policy, Step
 from justitia.policy.exact import shown

@@ -53,14 +53,14 @@ class PolicyScheduling:
         given = vllm_config.additional_config
         told = given.get("justitia") if isinstance(given, Mapping) else None
         self.settings = load_settings(told)
-        self.agents = Agents(
-            self.settings.make(),
-            now=time.monotonic,
-            linger=self.settings.linger,
-            most=self.settings.most_agents,
+        self.use(
+            Agents(
+                self.settings.make(),
+                now=time.monotonic,
+                linger=self.settings.linger,
+                most=self.settings.most_agents,
+            )
         )
-        self.victims = Victims(self.agents)
-        self.waiting = PolicyQueue(self.agents, claim_of)
         # Its branch takes out the largest priority; the other the newest request.
         self.policy = SchedulingPolicy.PRIORITY
         reservation = None
@@ -68,7 +68,13 @@ class PolicyScheduling:
             reservation = Reservation(
                 self.kv_cache_manager, self._set_aside, lambda: self.running
             )
-        reserve(self.kv_cache_manager, reservation, self.agents.refuse)
+        reserve(self.kv_cache_manager, reservation, lambda one: self.agents.refuse(one))
+
+    def use(self, agents: Agents) -> None:
+        """Take the policy of `agents`, which know nobody yet, as nobody does here."""
+        self.agents = agents
+        self.victims = Victims(agents)
+        self.waiting = PolicyQueue(agents, claim_of)
 
     def add_request(self, request: Request) -> None:
         """Let a request, or the next part of a stream, in."""

@@ -1,18 +1,40 @@
-"""What has ended in a run of the simulated engine, and the records of it."""
+"""What has ended in a run, and the records of it."""
 
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 from justitia.engines.lag import LagMeter
 from justitia.engines.records import AgentRecord, InferenceRecord, Outcome
-from justitia.engines.roster import Member, inference_id
-from justitia.engines.sim.preset import PICOSECONDS
-from justitia.engines.sim.sequence import Sequence
+from justitia.engines.roster import Member, Task, inference_id
 from justitia.policy import KVTokenTime
 from justitia.workloads import AgentSpec
 
+PICOSECONDS = 10**12
+"""Picoseconds in a second."""
 _WORK = KVTokenTime()
+
+
+class Ran(Protocol):
+    """What an engine knows of an inference that was in line.
+
+    Attributes
+    ----------
+    start_step, start
+        The step in which it first ran and the time in picoseconds at which that began.
+    preempted
+        How often it was taken out.
+    """
+
+    task: Task
+    start_step: int | None
+    start: int | None
+    preempted: int
+
+    @property
+    def id(self) -> str:
+        """The inference's id in the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +60,7 @@ class Results:
         self._inferences: dict[str, InferenceRecord] = {}
 
     def inference(
-        self, sequence: Sequence, outcome: Outcome, step: int, time: int
+        self, sequence: Ran, outcome: Outcome, step: int, time: int
     ) -> None:
         """Take note that a sequence ended; `step` and `time` if it finished."""
         finished = outcome == "finished"
