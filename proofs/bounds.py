@@ -1,9 +1,10 @@
 """How late everything was, against what the theorems promise; exact.
 
 `service_lags` is Theorem B: a start against the service at which the fair reference
-finishes its agent, or stage. `time_lags` is Theorem A: an end against the time at which
-a reference of constant rate does. Both read a `History`, and trust nobody who made it:
-the fair reference is run anew from the plans and the service delivered.
+finishes its agent, or stage. `delay_lags` is what it says of time. `time_lags` is
+Theorem A: an end against the time at which a reference of constant rate does. All read
+a `History`, and trust nobody who made it: the fair reference is run anew from the plans
+and the service delivered.
 
 ``proofs/README.md`` states and proves both.
 """
@@ -86,8 +87,10 @@ class Replay:
     delivered: list[Fraction] = field(default_factory=lambda: [Fraction(0)])
 
 
-def replay(history: History, *, by_stage: bool = False) -> Replay:
-    """Drive a fair reference by what a history delivered.
+def replay(
+    history: History, *, by_stage: bool = False, rate: Number | None = None
+) -> Replay:
+    """Drive a fair reference by what a history delivered, or by `rate` a step.
 
     It knows the predicted costs; an agent that leaves stays for what it was delivered,
     never more than predicted. When no agent is left in the engine the reference forgets
@@ -122,7 +125,7 @@ def replay(history: History, *, by_stage: bool = False) -> Replay:
                 result.predicted[unit] = cost
         for item, work in event.service.items():
             got[item.agent] += work
-        result.fair.serve(event.delivered)
+        result.fair.serve(event.delivered if rate is None else rate)
         result.delivered.append(result.delivered[-1] + event.delivered)
         for agent in event.left:
             leave(agent)
@@ -219,6 +222,88 @@ def service_lags(history: History, *, by_stage: bool = False) -> list[ServiceLag
 
 
 @dataclass(frozen=True, slots=True)
+class DelayLag:
+    """The end of an inference against what Theorem B says of time, in steps.
+
+    Attributes
+    ----------
+    end
+        f: the step before which it is done.
+    finish
+        g: the time at which the service delivered reached G, inside a step in
+        proportion.
+    in_flight
+        I, as in `ServiceLag`.
+    bound
+        g + max(0, I - c + what was underestimated) / R + d.
+    """
+
+    item: Item
+    end: Fraction
+    finish: Fraction
+    in_flight: Fraction
+    bound: Fraction
+
+    @property
+    def slack(self) -> Fraction:
+        """How much later it could have ended; negative if the theorem fails."""
+        return self.bound - self.end
+
+
+def delay_lags(
+    history: History, *, rate: Number | None = None, by_stage: bool = False
+) -> list[DelayLag]:
+    """Measure every end against Theorem B, in time.
+
+    Parameters
+    ----------
+    history
+        A run without chunks, pauses and preemption: (p, d) runs for d steps.
+    rate
+        R: every step in which something waits delivers at least so much. By default
+        the least that any of these steps delivered.
+    by_stage
+        Whether each stage has a tag of its own.
+    """
+    if rate is None:
+        rate = least_delivered(history)
+    run = replay(history, by_stage=by_stage)
+    lags = []
+    for lag in service_lags(history, by_stage=by_stage):
+        end = history.finishes.get(lag.item)
+        if end is None:  # cancelled
+            continue
+        plan = history.plans[lag.item.agent]
+        _, d = plan.stages[lag.item.stage][lag.item.place]
+        finish = _moment(run.delivered, lag.finish)
+        late = max(Fraction(0), lag.bound - lag.finish) / Fraction(rate)
+        lags.append(
+            DelayLag(lag.item, Fraction(end), finish, lag.in_flight, finish + late + d)
+        )
+    return lags
+
+
+def least_delivered(history: History) -> Fraction:
+    """Return the least that a step delivered in which something waited.
+
+    Where nothing ever waited, the least that any step delivered in which one ran.
+    """
+    waited = [event.delivered for event in history.events if event.waited]
+    return min(waited or (event.delivered for event in history.events if event.ran))
+
+
+def _moment(delivered: list[Fraction], service: Fraction) -> Fraction:
+    """Return the time at which what is delivered reaches some service."""
+    for step, after in enumerate(delivered):
+        if after >= service:
+            if after == service:
+                return Fraction(step)
+            before = delivered[step - 1]
+            return step - 1 + (service - before) / (after - before)
+    raise ValueError(f"{service} was never delivered")
+
+
+@dataclass(frozen=True, slots=True)
 class TimeLag:
     """The end of an inference against Theorem A, in steps.
 
@@ -249,26 +334,41 @@ def time_lags(
     clock_rate: Number,
     guaranteed_rate: Number,
     footprint: Callable[[int, int], int],
+    by_stage: bool = False,
 ) -> list[TimeLag]:
     """Measure every end against Theorem A.
 
     Parameters
     ----------
     history
-        A run in the order of the tags of a clock of constant rate; agents of any
-        stages, all of whose inferences are taken to be there from the arrival on.
+        A run in the order of the tags of a clock of constant rate.
     clock_rate
         G, the rate of the reference, in the work of the history a step.
     guaranteed_rate
         R, the token-steps a step that are reserved while something is refused.
     footprint
         What an inference (p, d) reserves.
+    by_stage
+        T is the time at which the reference finishes a stage that it was told of when
+        the stage became ready. A stage that was done, with all else, before the
+        reference got to it has no lag. Without, T is that of an agent all of whose
+        inferences are there from the arrival on.
     """
-    jobs = [
-        (agent, plan.arrival, sum(plan.costs(history.work)), plan.weight)
-        for agent, plan in enumerate(history.plans)
-    ]
-    finishes = fair_finishes(jobs, clock_rate)
+    finishes: dict[Unit, Fraction] = {}
+    if by_stage:
+        run = replay(history, by_stage=True, rate=clock_rate)
+        owed = sum((run.fair.wanted(who) for who in run.fair.wanting()), Fraction(0))
+        run.fair.serve(owed)
+        for unit, (level, _) in run.places.items():
+            if (offered := run.fair.reached(level)) is not None:
+                finishes[unit] = offered / Fraction(clock_rate)
+    else:
+        jobs = [
+            (agent, plan.arrival, sum(plan.costs(history.work)), plan.weight)
+            for agent, plan in enumerate(history.plans)
+        ]
+        for agent, time in fair_finishes(jobs, clock_rate).items():
+            finishes[int(str(agent)), 0] = time
     sizes: dict[Item, Size] = {
         item: history.plans[item.agent].stages[item.stage][item.place]
         for item in history.finishes
@@ -276,8 +376,11 @@ def time_lags(
     longest = max(d for _, d in sizes.values())
     lags = []
     for item, end in history.finishes.items():
+        finish = finishes.get((item.agent, item.stage if by_stage else 0))
+        if finish is None:
+            continue
         p, d = sizes[item]
-        bound = finishes[item.agent] + (longest - 1) + d
+        bound = finish + (longest - 1) + d
         bound -= Fraction(footprint(p, d) * d) / Fraction(guaranteed_rate)
-        lags.append(TimeLag(item, Fraction(end), finishes[item.agent], bound))
+        lags.append(TimeLag(item, Fraction(end), finish, bound))
     return lags

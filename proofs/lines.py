@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from justitia.policy import Agent, Inference, Policy, Step
-from justitia.proofs.plans import Item, Number, Plan, Work, kv_token_time
+from justitia.proofs.plans import Item, Number, Plan, Work, delivered, kv_token_time
 from justitia.proofs.reference import FairReference
 
 
@@ -88,11 +88,11 @@ class FairLine:
     ) -> None:
         """Share what was delivered, or the constant rate."""
         for item, tokens in decode.items():
-            p, _ = self._plans[item.agent].stages[item.stage][item.place]
+            size = self._plans[item.agent].stages[item.stage][item.place]
             before = self._produced.get(item, 0)
             self._produced[item] = before + tokens
-            self._got[item.agent] += Fraction(self.work(p, before + tokens))
-            self._got[item.agent] -= Fraction(self.work(p, before)) if before else 0
+            self._got[item.agent] += delivered(self.work, size, before + tokens)
+            self._got[item.agent] -= delivered(self.work, size, before)
         self.fair.serve(work if self.rate is None else self.rate)
 
     def finish(self, item: Item) -> None:

@@ -13,7 +13,7 @@ Number: TypeAlias = int | float | Fraction
 Size: TypeAlias = tuple[int, int]
 """Prompt tokens p and decode tokens d, d at least 1."""
 Work: TypeAlias = Callable[[int, int], Number]
-"""The work of an inference with p prompt tokens after n tokens produced."""
+"""The work of an inference with p prompt tokens after n tokens; see `delivered`."""
 
 
 class Item(NamedTuple):
@@ -84,6 +84,38 @@ def kv_token_time(p: int, n: int) -> int:
     return sum(p + i for i in range(1, n + 1))
 
 
-def reserved_token_time(d: int) -> Work:
-    """Return the work of setting p + d tokens aside for each token produced."""
-    return lambda p, n: (p + d) * n
+@dataclass(frozen=True, slots=True)
+class ReservedTokenTime:
+    """The work of setting p + d tokens aside, in whole blocks, for each token produced.
+
+    >>> ReservedTokenTime()(10, 5), ReservedTokenTime(block=16).delivered(10, 2, 5)
+    (75, 32)
+    """
+
+    block: int = 1
+
+    def __call__(self, p: int, d: int) -> int:
+        """Return the work of all d tokens."""
+        return self.delivered(p, d, d)
+
+    def delivered(self, p: int, n: int, d: int) -> int:
+        """Return the work after n of d tokens produced."""
+        return -(-(p + d) // self.block) * self.block * n
+
+
+def delivered(work: Work, size: Size, produced: int) -> Fraction:
+    """Return what an inference got by producing some tokens; 0 before the first.
+
+    A measure that depends on d has a method `delivered` with p, n and d, as the cost
+    models of `justitia.policy` do, and is asked that.
+
+    >>> delivered(kv_token_time, (5, 9), 3)
+    Fraction(21, 1)
+    """
+    p, d = size
+    if not produced:
+        return Fraction(0)
+    so_far = getattr(work, "delivered", None)
+    if so_far is not None:
+        return Fraction(so_far(p, produced, d))
+    return Fraction(work(p, produced))

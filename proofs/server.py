@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from justitia.proofs.admissions import Admission, Running
-from justitia.proofs.plans import Item, Plan, Work, kv_token_time
+from justitia.proofs.plans import Item, Plan, Work, delivered, kv_token_time
 
 Coin = Callable[[int], bool]
 """Tossed for the 1st, 2nd, 3rd time, …; says whether something happens."""
@@ -273,7 +273,7 @@ class Server:
         wanted = bool(self._running) and self._toss("preempts", self.preempts)
         while wanted or self.admission.overflows(list(self._running.values())):
             item = self.line.victim()
-            if item is None or len(self._running) - len(gone) < 1:
+            if item is None:
                 break
             self.line.requeue(item)
             running = self._running.pop(item)
@@ -312,13 +312,13 @@ class Server:
                 continue
             prefill[item], running.to_prefill = chunk, 0
             decode[item] = 1
-            before = self.work(running.p, running.produced) if running.produced else 0
+            size, produced = (running.p, running.d), running.produced
             running.produced += 1
-            got = Fraction(self.work(running.p, running.produced)) - Fraction(before)
+            got = delivered(self.work, size, produced + 1)
+            got -= delivered(self.work, size, produced)
             if got:
                 service[item] = got
-        delivered = sum(service.values(), Fraction(0))
-        self.line.serve(prefill, decode, delivered)
+        self.line.serve(prefill, decode, sum(service.values(), Fraction(0)))
         return service
 
     def _complete(self) -> tuple[int, ...]:

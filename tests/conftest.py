@@ -1,7 +1,7 @@
 """Hypothesis profiles, and the guard against bare top-level names.
 
 ``HYPOTHESIS_PROFILE`` chooses the profile: ``quick`` (the default), ``ci`` (the same
-examples in every run), ``long`` (thousands of new ones; the seed is in the report's
+examples in every run), ``long`` (a thousand new ones; the seed is in the report's
 head, and ``--hypothesis-seed`` repeats it), or ``mutation`` (to see quickly whether a
 mutant fails, not how small a failure can be). Nothing here is timed, so a busy machine
 makes a run slow and never red.
@@ -33,7 +33,7 @@ settings.register_profile(
 )
 settings.register_profile(
     "long",
-    max_examples=5_000,
+    max_examples=1_000,
     stateful_step_count=200,
     derandomize=False,
     deadline=None,

@@ -1,4 +1,4 @@
-"""The command line: ``justitia run``.
+"""The command line: ``justitia run`` and ``justitia verify``.
 
 Only what reads the command line is imported with this module: what runs it takes longer
 to load than ``--help`` should.
@@ -17,6 +17,7 @@ from justitia import __version__
 
 DONE = 0
 RUN_FAILED = 1
+BROKEN = 1
 USAGE = 2
 INTERRUPTED = 130
 
@@ -158,17 +159,70 @@ def run(
     return DONE
 
 
+@app.command(
+    help_epilogue="Exit codes: 0 all held, 1 a property is broken, 2 the scheduler or "
+    "a setting cannot be used."
+)
+def verify(
+    target: Annotated[str | None, Parameter(metavar="MODULE:CLASS")] = None,
+    /,
+    *,
+    profile: Annotated[str | None, Parameter(metavar="quick|ci|long")] = None,
+    seed: Number = None,
+    property: Names = None,
+    json: FileOrDash = None,
+) -> int:
+    """Put a scheduler through every property, and show what breaks those it breaks.
+
+    Of each property that is broken it shows the shortest history found: what the
+    scheduler was told and what it answered, in Python. Needs the extra "proofs".
+
+    Parameters
+    ----------
+    target
+        The class, or a function without arguments, that makes an object with the verbs
+        of justitia.policy.Policy. MODULE is a module, the current folder being
+        importable, or a file: ./mine.py:MyPolicy
+        (default: justitia.policy:SelectivePampering).
+    profile
+        How hard to look: quick (default), within a minute; ci; long.
+    seed
+        The same seed finds the same (default: 7).
+    property
+        One to look at, several times for several (default: all).
+    json
+        Write the report there as JSON; - for standard output, in place of the table.
+    """
+    from justitia.policy import PolicyError  # noqa: PLC0415 - see above
+    from justitia.verifying import VerifySettings, verify_settings  # noqa: PLC0415
+
+    default = VerifySettings()
+    settings = VerifySettings(
+        default.target if target is None else target,
+        default.profile if profile is None else profile,
+        default.seed if seed is None else seed,
+        tuple(property or ()),
+        json,
+    )
+    try:
+        held = verify_settings(settings)
+    except PolicyError as error:
+        return _fail(error, USAGE)
+    return DONE if held else BROKEN
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code.
 
-    0: done; 1: the run failed; 2: the command or a setting cannot be used. Nothing that
-    is typed, set or read from a file ends in a traceback.
+    0: done; 1: the run failed, or a property is broken; 2: the command or a setting
+    cannot be used. Nothing that is typed, set or read from a file ends in a traceback.
     """
+    given = sys.argv[1:] if arguments is None else list(arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # of a file's strange name
     try:
         code = app(
-            sys.argv[1:] if arguments is None else list(arguments),
+            given,
             exit_on_error=False,
             print_error=False,
             result_action="return_value",
@@ -176,7 +230,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()  # what cannot be written is to be known here
     except CycloptsError as error:
-        return _fail(f"{error} See: justitia run --help", USAGE)
+        command = "verify" if given[:1] == ["verify"] else "run"
+        return _fail(f"{error} See: justitia {command} --help", USAGE)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
