@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from justitia.engines.records import RunRecord
 from justitia.policy import Policy, PolicyError
@@ -9,15 +10,30 @@ from justitia.policy.exact import shown
 from justitia.predictors import Predictor
 from justitia.workloads import AgentSpec
 
+if TYPE_CHECKING:
+    from justitia.engines.scaling import Fitted
+    from justitia.engines.sim.preset import Preset
+
 
 class EngineError(PolicyError):
     """An engine that is not to be had, or a run that cannot go on."""
 
 
 class Engine(ABC):
-    """Runs agents to their end under a policy."""
+    """Runs agents to their end under a policy.
+
+    Attributes
+    ----------
+    alone
+        Whether all runs of a comparison go through one object in one process, one after
+        the other: a real engine is slow to start, and two would share the machine.
+    preset
+        What a scenario's load is measured in.
+    """
 
     name: str = ""
+    alone: bool = False
+    preset: "Preset"
 
     @abstractmethod
     def run(
@@ -50,6 +66,17 @@ class Engine(ABC):
         EngineError
             If the run makes no progress; the message holds the state.
         """
+
+    @abstractmethod
+    def about(self) -> dict[str, object]:
+        """Return what results say of it: name, preset, capacity_tokens and more."""
+
+    def fit(self, agents: Sequence[AgentSpec]) -> "Fitted | None":
+        """Return the agents at a scale that fits; None where any fits as it is."""
+        return None
+
+    def close(self) -> None:  # noqa: B027 - most hold nothing
+        """Let go of what the engine holds; a later run takes it again."""
 
 
 def conserved(record: RunRecord, agents: Sequence[AgentSpec]) -> RunRecord:

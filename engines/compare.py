@@ -13,7 +13,7 @@ from time import monotonic
 from traceback import format_exception
 from typing import Any
 
-from justitia.engines.base import EngineError
+from justitia.engines.base import Engine, EngineError
 from justitia.engines.document import Result
 from justitia.engines.interrupts import held
 from justitia.engines.records import RunRecord
@@ -45,17 +45,23 @@ class Comparison:
     """
 
     scenario: Scenario
-    engine: Mapping[str, str]
+    engine: Mapping[str, Any]
     policies: Mapping[str, Mapping[str, Any]]
     predictor: str = "oracle"
     tags: str = "agent"
 
     def run_one(
-        self, policy: str, progress: Callable[[int], None] | None = None
+        self,
+        policy: str,
+        progress: Callable[[int], None] | None = None,
+        engine: Engine | None = None,
     ) -> RunRecord:
-        """Run one of the policies; see `justitia.engines.Engine.run`."""
+        """Run one of the policies on `engine`, or on one made for it.
+
+        See `justitia.engines.Engine.run`.
+        """
         options = self.policies[policy]
-        return create_engine(**self.engine).run(
+        return (engine or create_engine(**self.engine)).run(
             self.scenario.agents,
             create(policy, **options),
             create_predictor(self.predictor, self.scenario.seed),
@@ -68,7 +74,11 @@ Tell = Callable[[str, int], None]
 
 
 def run_all(
-    comparison: Comparison, *, jobs: int = 1, progress: Tell | None = None
+    comparison: Comparison,
+    *,
+    jobs: int = 1,
+    progress: Tell | None = None,
+    engine: Engine | None = None,
 ) -> list[Result]:
     """Run all policies and return their results in the order given.
 
@@ -83,6 +93,9 @@ def run_all(
     progress
         Called with a policy's name and how many of its inferences have ended in all;
         with -1 when its run is over.
+    engine
+        The engine of the comparison, made already. One that is to run alone runs all
+        policies in this process, one after the other, whatever `jobs` says.
 
     Raises
     ------
@@ -91,8 +104,10 @@ def run_all(
     """
     tell = progress or (lambda policy, ended: None)
     jobs = min(jobs, len(comparison.policies))
-    run = _in_processes if jobs > 1 else _in_this_process
-    records = dict(run(comparison, jobs, tell))
+    if jobs > 1 and not (engine is not None and engine.alone):
+        records = dict(_in_processes(comparison, jobs, tell))
+    else:
+        records = dict(_in_this_process(comparison, engine, tell))
     baseline = records.get(BASELINE)
     return [
         Result(name, options, records[name], summarise(records[name], baseline))
@@ -100,7 +115,12 @@ def run_all(
     ]
 
 
-def _run(comparison: Comparison, policy: str, tell: Callable[[int], None]) -> RunRecord:
+def _run(
+    comparison: Comparison,
+    policy: str,
+    tell: Callable[[int], None],
+    engine: Engine | None = None,
+) -> RunRecord:
     """Run one policy; whatever goes wrong is an EngineError that names it."""
     ended = 0
 
@@ -110,7 +130,7 @@ def _run(comparison: Comparison, policy: str, tell: Callable[[int], None]) -> Ru
         tell(ended)
 
     try:
-        return comparison.run_one(policy, add)
+        return comparison.run_one(policy, add, engine)
     except PolicyError as error:
         raise EngineError(f"policy {policy!r}: {error}") from error
     except Exception as error:
@@ -120,10 +140,10 @@ def _run(comparison: Comparison, policy: str, tell: Callable[[int], None]) -> Ru
 
 
 def _in_this_process(
-    comparison: Comparison, jobs: int, tell: Tell
+    comparison: Comparison, engine: Engine | None, tell: Tell
 ) -> Iterator[tuple[str, RunRecord]]:
     for name in comparison.policies:
-        record = _run(comparison, name, partial(tell, name))
+        record = _run(comparison, name, partial(tell, name), engine)
         tell(name, -1)
         yield name, record
 

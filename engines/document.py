@@ -1,7 +1,8 @@
 """The JSON form of a comparison, version 1 of its schema.
 
-Others read it: a change of meaning is a new version. The same scenario gives the same
-bytes, so nothing of the machine or the time of day is in it.
+Others read it: a change of meaning is a new version. On ``sim`` the same scenario gives
+the same bytes, so nothing of the machine or the time of day is in it. On a real engine
+the times are real, and differ from run to run.
 """
 
 import json
@@ -27,6 +28,12 @@ class Result:
     record: RunRecord
     summary: Summary
 
+    @property
+    def label(self) -> str:
+        """The policy's name, with what of it the engine could not honour."""
+        limits = self.record.limits
+        return f"{self.policy} ({limits})" if limits else self.policy
+
 
 def document(
     scenario: Scenario,
@@ -43,7 +50,9 @@ def document(
     version
         Of the package.
     engine
-        ``name``, ``preset``, ``capacity_tokens``, ``admission``, …
+        ``name``, ``preset``, ``capacity_tokens``, ``admission``, …; for a real engine
+        also its ``version``, ``model``, ``context_tokens`` and ``scaled``, the factor
+        of all lengths.
     predictor
         Its name.
     """
@@ -63,7 +72,7 @@ def document(
         },
         "runs": [
             {
-                "policy": result.policy,
+                "policy": result.label,
                 "options": dict(result.options),
                 "summary": {k: _plain(v) for k, v in asdict(result.summary).items()},
                 "agents": [_agent(agent) for agent in result.record.agents],

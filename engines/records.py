@@ -121,6 +121,8 @@ class RunRecord:
         Times that a running inference was taken out.
     lag
         None where no inference started.
+    limits
+        What of the policy the engine could not honour, ``"non-preemptive"`` say.
     """
 
     policy: str
@@ -130,3 +132,4 @@ class RunRecord:
     utilisation: float | None
     preemptions: int
     lag: Lag | None
+    limits: str = ""

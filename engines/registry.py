@@ -6,6 +6,8 @@ from justitia.policy.exact import shown
 
 EXTRAS = {"vllm": "vllm", "sglang": "sglang", "openai": "gateway"}
 """Engines that the bare install does not bring, and the extra that each comes with."""
+PRESETS = {SimEngine.name: "llama-7b-a100-40g", "vllm": "tiny-llama-cpu"}
+"""The preset of an engine when none is named."""
 
 
 class EngineNotInstalled(EngineError):
@@ -20,28 +22,65 @@ def engine_names() -> list[str]:
 def create_engine(
     name: str,
     *,
-    preset: str = "llama-7b-a100-40g",
+    preset: str | None = None,
+    model: str | None = None,
     admission: str = "none",
     preemption: str = "recompute",
 ) -> Engine:
     """Make an engine.
 
+    Parameters
+    ----------
+    preset
+        What ``sim`` simulates, and by what the arrivals of others are placed in time;
+        None for the one in `PRESETS`.
+    model
+        What a real engine serves; ``sim`` has none.
+    preemption
+        A choice that only ``sim`` has.
+
     Raises
     ------
     EngineError
-        If there is no such engine, naming those that there are; or if it is not
-        installed, naming the command that installs it.
+        If there is no such engine, naming those that there are; if it is not installed,
+        naming the command that installs it; or if it has no such choice.
     """
     if name == SimEngine.name:
+        if model is not None:
+            raise EngineError("sim takes no model: it simulates a preset")
         return SimEngine(
-            load_preset(preset), admission=admission, preemption=preemption
+            load_preset(preset or PRESETS[name]),
+            admission=admission,
+            preemption=preemption,
         )
+    if name == "vllm":
+        return _vllm(preset or PRESETS[name], model, admission, preemption)
     if name in EXTRAS:
         raise EngineNotInstalled(
             f"engine {name!r} is not installed; install it with: "
             f"pip install 'justitia[{EXTRAS[name]}]' "
-            "(its adapter is not in this version yet, which runs on sim only)"
+            "(its adapter is not in this version yet, which runs on sim and vllm)"
         )
     raise EngineError(
         f"no engine {shown(name)}; there are: {', '.join(engine_names())}"
     )
+
+
+def _vllm(preset: str, model: str | None, admission: str, preemption: str) -> Engine:
+    # Here, so that whoever simulates does not load what serves.
+    from justitia.engines.vllm.engine import VLLMEngine  # noqa: PLC0415
+    from justitia.engines.vllm.version import (  # noqa: PLC0415
+        VLLMUnusable,
+        check_version,
+    )
+
+    if preemption != "recompute":
+        raise EngineError(f"vllm recomputes what gives way; no {shown(preemption)}")
+    try:
+        check_version()
+    except VLLMUnusable as error:
+        raise EngineNotInstalled(
+            f"engine 'vllm' cannot be used here: {error} "
+            "(without a GPU as docs/vllm.md says)"
+        ) from None
+    return VLLMEngine(model=model, admission=admission, preset=load_preset(preset))

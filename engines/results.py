@@ -59,9 +59,7 @@ class Results:
         self._ends: dict[str, _End] = {}
         self._inferences: dict[str, InferenceRecord] = {}
 
-    def inference(
-        self, sequence: Ran, outcome: Outcome, step: int, time: int
-    ) -> None:
+    def inference(self, sequence: Ran, outcome: Outcome, step: int, time: int) -> None:
         """Take note that a sequence ended; `step` and `time` if it finished."""
         finished = outcome == "finished"
         self._inferences[sequence.id] = InferenceRecord(

@@ -7,11 +7,35 @@ happens is in the specs; the policy is told predictions.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from justitia.policy import Agent, Inference, Policy
+from justitia.policy import Agent, CostModel, Inference
 from justitia.policy.exact import Number
 from justitia.predictors import Predictor
 from justitia.workloads import AgentSpec, InferenceSpec, Readiness
+
+
+class Told(Protocol):
+    """The verbs of `justitia.policy.Policy` that a roster uses."""
+
+    @property
+    def cost_model(self) -> CostModel:
+        """What work is."""
+
+    def arrive(self, agent: Agent) -> None:
+        """Let an agent arrive."""
+
+    def submit(self, inference: Inference) -> None:
+        """Put an inference in line."""
+
+    def finish(self, inference_id: str) -> bool:
+        """Forget an inference that ended."""
+
+    def tag(self, agent_id: str) -> Number | None:
+        """Return an agent's tag."""
+
+    def leave(self, agent_id: str) -> bool:
+        """Let an agent leave."""
 
 
 @dataclass(slots=True)
@@ -74,7 +98,7 @@ class Roster:
     policy's own.
     """
 
-    def __init__(self, policy: Policy, predictor: Predictor) -> None:
+    def __init__(self, policy: Told, predictor: Predictor) -> None:
         self._policy = policy
         self._predictor = predictor
         self._members: dict[str, Member] = {}

@@ -4,12 +4,13 @@ All policies that are compared run the same scenario. Everything random in it co
 its seed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os.path import exists
 from pathlib import Path
 
 from justitia.engines.results import PICOSECONDS
+from justitia.engines.scaling import Fitted
 from justitia.engines.sim.preset import Preset
 from justitia.policy import KVTokenTime
 from justitia.policy.exact import positive, shown
@@ -34,6 +35,8 @@ BASE_LOAD = 0.7
 
 _WORK = KVTokenTime()
 
+Fit = Callable[[Sequence[AgentSpec]], Fitted | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
@@ -51,6 +54,8 @@ class Scenario:
         How dense the arrivals are; None where that has no meaning. See `window`.
     seed
         Of all that was drawn.
+    scaled
+        The factor of all lengths, None where they are as they were drawn.
     """
 
     agents: tuple[AgentSpec, ...]
@@ -59,6 +64,7 @@ class Scenario:
     density: float | None
     load: float | None
     seed: int
+    scaled: float | None = None
 
     @property
     def inferences(self) -> int:
@@ -75,6 +81,7 @@ def build(
     density: float | None = None,
     load: float | None = None,
     seed: int = 7,
+    fit: Fit | None = None,
 ) -> Scenario:
     """Draw or read the agents, and let them arrive.
 
@@ -93,6 +100,9 @@ def build(
         Either the density (2 if neither is given), or the load ρ itself. The workload's
         own times are stretched to it, and stay as they are if neither is given; for a
         burst they mean nothing.
+    fit
+        Makes the agents fit an engine, before they arrive; see
+        `justitia.engines.Engine.fit`.
 
     Raises
     ------
@@ -102,7 +112,10 @@ def build(
     """
     if density is not None and load is not None:
         raise WorkloadError("give a density or a load, not both")
-    specs = _agents(workload, agents, seed)
+    specs: Sequence[AgentSpec] = _agents(workload, agents, seed)
+    fitted = None if fit is None else fit(specs)
+    if fitted is not None:
+        specs = fitted.agents
     own = [spec.arrival for spec in specs if spec.arrival is not None]
     timed = 0 < len(own) == len(specs)
     if arrivals is None:
@@ -132,7 +145,15 @@ def build(
         replace(spec, arrival=time) for spec, time in zip(specs, times, strict=True)
     ]
     placed.sort(key=lambda spec: spec.arrival or 0.0)
-    return Scenario(tuple(placed), workload, arrivals, density, load, seed)
+    return Scenario(
+        tuple(placed),
+        workload,
+        arrivals,
+        density,
+        load,
+        seed,
+        None if fitted is None else fitted.scale,
+    )
 
 
 def check_workload(workload: str) -> None:

@@ -1,7 +1,7 @@
 """A language model made on the spot: random weights, real files, a few hundred kB.
 
-Real engines load it like any other model. What it says means nothing; how long it takes,
-how much it holds and in what order requests are served does.
+Real engines load it like any other model. What it says means nothing; how long it
+takes, how much it holds and in what order requests are served does.
 """
 
 from pathlib import Path
@@ -44,6 +44,7 @@ def make_tiny_model(folder: Path, *, context: int = CONTEXT, seed: int = 7) -> P
         LlamaForCausalLM,
         PreTrainedTokenizerFast,
     )
+    from transformers.utils.logging import disable_progress_bar  # noqa: PLC0415
 
     if (folder / "config.json").exists():
         return folder
@@ -83,5 +84,6 @@ def make_tiny_model(folder: Path, *, context: int = CONTEXT, seed: int = 7) -> P
         pad_token_id=2,
         torch_dtype=torch.bfloat16,
     )
+    disable_progress_bar()
     LlamaForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
     return folder

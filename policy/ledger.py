@@ -326,15 +326,14 @@ class Ledger(Policy):
         work_of = self.cost_model.delivered
         got: dict[Account, Number] = {}
         for entry in self.produce(step):
-            inference = entry.inference
+            inference, account = entry.inference, entry.account
             work = work_of(
                 inference.prompt_tokens, entry.produced, inference.decode_tokens
             )
-            account = entry.account
-            gain = work - entry.work
+            got[account] = got.get(account, 0) + work - entry.work
             entry.work = work
+        for account, gain in got.items():
             account.service += gain
-            got[account] = got.get(account, 0) + gain
         return got
 
     def _work(self, entry: Entry) -> Number:

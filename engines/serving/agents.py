@@ -5,37 +5,48 @@ A workload that is run knows its agents; a server learns of one when a request n
 tell it of every end, and forgets all of an agent when the agent is over.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from justitia.engines.serving.claims import Claim
+from justitia.engines.serving.idle import Idle
 from justitia.policy import Agent, Inference, Policy, PolicyError, Step
 from justitia.policy.exact import Number, shown
+
+Predict = Callable[[str, int, int], int]
+"""The tokens that a request will produce, from its agent's kind, the tokens of its
+prompt, and the most that it may."""
+
+MOST_MERGED = 8
+"""Equal steps that are told as one at most: who looks at the policy by another way is
+no further behind."""
 
 
 class Witness(Protocol):
     """Somebody who looks on: a meter of the lag, a run's record."""
 
     def served(self, step: Step) -> None:
-        """A step's batch is fixed."""
+        """Take note of a step whose batch is fixed."""
 
     def requeued(self, request_id: str) -> None:
-        """A request is back in line, whether or not it ran."""
+        """Take note of a request that is back in line, whether or not it ran."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Request:
+    """A request in line or running; `work` is what it is predicted to cost."""
+
     id: str
     agent: "_Agent"
     prompt: int
     predicted: int
-    produced: int = 0
+    work: Number
     running: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Agent:
     """An agent that the policy knows.
 
@@ -45,23 +56,22 @@ class _Agent:
         Whether somebody said what it costs in all; else it costs what its requests do.
     inferences
         How many it will have, None where nobody said.
-    ended
-        How many have ended.
-    delivered
-        The work of those that have.
     own
         Whether it is a request without an agent.
+    live, expected
+        Its requests in line or running, and the work that they are predicted to cost.
+    ended, delivered
+        How many have ended, and the work that those were delivered.
     """
 
     id: str
     declared: bool
     inferences: int | None
     own: bool
-    kind: str
     live: dict[str, _Request] = field(default_factory=dict)
+    expected: Number = 0
     ended: int = 0
     delivered: Number = 0
-    idle_since: float = 0.0
 
 
 class Agents:
@@ -69,9 +79,16 @@ class Agents:
 
     A request without an agent is an agent of its own, and ends with it. A named agent
     ends with the last of the requests that were declared for it, when it is dismissed,
-    or when it has had no request for `linger` seconds. An agent whose cost nobody
-    declared costs what its requests are predicted to, and each of them, once ended,
-    what it was delivered.
+    or when it has had no request for `linger` seconds. What an agent's first request
+    (or its announcement) says of the agent holds; what later ones say is passed over.
+
+    An agent whose cost nobody declared costs what its requests are predicted to, and
+    each of them, once ended, what it was delivered. Its cost grows as its requests
+    come, as a tag a stage would, so the stages that they name are passed over, too.
+
+    Nothing that a client says stops a request. What cannot be used is left out; if the
+    policy still refuses a claim (costs that add up to more than a cost may be, say),
+    the request becomes an agent of its own.
 
     Parameters
     ----------
@@ -80,13 +97,27 @@ class Agents:
     now
         The time in seconds; it need not have a meaning, nor go only forward.
     linger
-        Seconds for which a named agent without a request is remembered.
+        Seconds for which a named agent without a request is remembered; 0: not at all.
     most
         Named agents without a request that are remembered at most; those idle longest
         go first.
     predict
-        The work and the tokens of a request that says neither, from its agent's kind,
-        its prompt tokens and its longest output; None: it produces its longest.
+        Asked for requests that do not say how much they will produce; None: each
+        produces the most that it may.
+
+    Attributes
+    ----------
+    faults
+        How often what a client sent could not be used, by field of the claim;
+        ``"claim"`` for those that the policy refused as a whole, ``"prediction"`` for
+        what `predict` could not predict.
+    witness
+        Told of steps and of requests that go back in line.
+
+    Notes
+    -----
+    Complexity: O(1) a verb beyond the policy's own, `serve` O(requests in the step),
+    `dismiss` O(requests of the agent). Memory O(live requests + agents at rest).
     """
 
     def __init__(
@@ -96,24 +127,44 @@ class Agents:
         now: Callable[[], float],
         linger: float = 60.0,
         most: int = 10_000,
-        predict: Callable[[str, int, int], int] | None = None,
+        predict: Predict | None = None,
     ) -> None:
-        self.policy = policy
+        self._policy = policy
+        self._merges = policy.additive and policy.static_order
+        self._held: Mapping[str, int] = {}
+        self._times = 0
         self.faults: Counter[str] = Counter()
-        """How often what a client sent could not be used, by field."""
         self.witness: Witness | None = None
-        self._now = now
-        self._linger = linger
-        self._most = most
         self._predict = predict
         self._agents: dict[str, _Agent] = {}
         self._requests: dict[str, _Request] = {}
-        self._idle: OrderedDict[str, _Agent] = OrderedDict()  # longest first
-        self._last = now()
+        # Of those served; beside them, so that a step touches no more than it must.
+        self._produced: dict[str, int] = {}
+        self._idle = Idle(now, linger, most)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, which has been told of all that has happened."""
+        self.catch_up()
+        return self._policy
+
+    def catch_up(self) -> None:
+        """Tell the policy of the steps that were held back, if any; see `serve`."""
+        if not self._times:
+            return
+        decode, times, self._times = self._held, self._times, 0
+        if times > 1:
+            decode = {request_id: count * times for request_id, count in decode.items()}
+        self._policy.serve(Step({}, decode))
+        self._count(decode)
 
     def __len__(self) -> int:
         """Return how many agents are known."""
         return len(self._agents)
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether a named agent is known."""
+        return _named(name) in self._agents
 
     # Agents -----------------------------------------------------------------------
 
@@ -123,29 +174,28 @@ class Agents:
         Raises
         ------
         PolicyError
-            If it names no agent or no cost, or the agent is known already.
+            If it names no agent or no cost, the agent is known already, or agents
+            without a request are not remembered.
         """
         if claim.agent is None or claim.cost is None:
             raise PolicyError("an agent is announced with its id and its cost")
+        if not self._idle.remembers:
+            raise PolicyError("agents without a request are not remembered here")
         agent_id = _named(claim.agent)
         if agent_id in self._agents:
             raise PolicyError(f"agent {shown(claim.agent)} is known already")
-        told = Agent(
-            agent_id,
-            claim.cost,
-            claim.weight,
-            claim.kind,
-            claim.stage_costs,
-            claim.inferences,
-        )
-        self.policy.arrive(told)
-        agent = _Agent(agent_id, True, claim.inferences, False, claim.kind)
-        self._agents[agent_id] = agent
-        self._rest(agent)
+        told = self._arrive(agent_id, claim, claim.cost, declared=True)
+        self._rest(self._agents[agent_id])
         return told
 
     def revise(self, name: str, cost: Number) -> None:
-        """Replace the predicted cost of a named agent."""
+        """Replace the predicted cost of a named agent, which is declared from now on.
+
+        Raises
+        ------
+        PolicyError
+            If the agent is not known, or the cost is none.
+        """
         agent = self._agents.get(_named(name))
         if agent is None:
             raise PolicyError(f"agent {shown(name)} is not known")
@@ -160,7 +210,8 @@ class Agents:
     def dismiss(self, name: str) -> tuple[str, ...] | None:
         """End a named agent; return the ids of its requests, None if it is not known.
 
-        The engine still has to abort those. They are none of the policy's any more.
+        The engine still has to abort those. They are in line and running no more as far
+        as the policy and this object know: verbs about them change nothing.
         """
         agent = self._agents.get(_named(name))
         if agent is None:
@@ -171,15 +222,8 @@ class Agents:
 
     def expire(self) -> None:
         """Let agents end that have had no request for too long; tell the time."""
-        now = self._now()
-        self.policy.advance(now - self._last)
-        self._last = now
-        while self._idle:
-            agent = next(iter(self._idle.values()))
-            waited = now - agent.idle_since
-            if waited < self._linger and len(self._idle) <= self._most:
-                break
-            self._leave(agent)
+        self._policy.advance(self._idle.tick())
+        self._forget_the_idle()
 
     # Requests ---------------------------------------------------------------------
 
@@ -188,22 +232,29 @@ class Agents:
     ) -> None:
         """Put a request in line, with its agent if that is new.
 
-        Never raises for what a claim says: what cannot be used is counted in `faults`.
+        Never raises for what a claim says; see `faults`.
+
+        Parameters
+        ----------
+        request_id
+            Not live.
+        prompt_tokens, longest
+            Tokens of its prompt, and the most that it may produce; 0 for a request that
+            produces none.
         """
+        if request_id in self._requests:
+            raise PolicyError(f"request {shown(request_id)} is here already")
         self.faults.update(claim.faults)
         predicted = self._predicted(claim, prompt_tokens, longest)
-        agent = self._agent_of(request_id, claim, prompt_tokens, predicted)
-        request = _Request(request_id, agent, prompt_tokens, predicted)
-        self.policy.submit(
-            Inference(request_id, agent.id, prompt_tokens, predicted, claim.stage)
-        )
-        agent.live[request_id] = request
-        self._requests[request_id] = request
-        self._idle.pop(agent.id, None)
+        try:
+            self._enter(request_id, claim, prompt_tokens, predicted)
+        except PolicyError:
+            self.faults["claim"] += 1
+            self._enter(request_id, Claim(), prompt_tokens, predicted)
 
     def head(self) -> str | None:
         """Return the id of the request that is next."""
-        head = self.policy.peek()
+        head = self._policy.peek()  # what is held back does not reorder the line
         return None if head is None else head.id
 
     def order(self) -> Iterator[str]:
@@ -215,8 +266,9 @@ class Agents:
         return (inference.id for inference in self.policy.victims())
 
     def predicted(self, request_id: str) -> int:
-        """Return how many tokens a live request is predicted to produce."""
-        return self._requests[request_id].predicted
+        """Return how many tokens a request is predicted to produce, 0 if not known."""
+        request = self._requests.get(request_id)
+        return 0 if request is None else request.predicted
 
     def waiting(self, request_id: str) -> bool:
         """Return whether a request is in line."""
@@ -224,127 +276,183 @@ class Agents:
         return request is not None and not request.running
 
     def start(self, request_id: str) -> None:
-        """Take note that a request enters the next step."""
+        """Take note that a request that is in line enters the next step."""
         self.policy.start(request_id)
         self._requests[request_id].running = True
 
     def requeue(self, request_id: str) -> None:
         """Take note that a running request is back in line."""
+        request = self._requests.get(request_id)
+        if request is None or not request.running:
+            return
         self.policy.requeue(request_id)
-        self._requests[request_id].running = False
+        request.running = False
         if self.witness is not None:
             self.witness.requeued(request_id)
 
     def refuse(self, request_id: str) -> None:
-        """Take note that the head does not fit."""
-        self.policy.refuse(request_id)
+        """Take note that a request in line does not fit."""
+        if self.waiting(request_id):
+            self._policy.refuse(request_id)
 
     def serve(self, prefill: Mapping[str, int], decode: Mapping[str, int]) -> None:
-        """Take note of a step, as soon as its batch is fixed."""
+        """Take note of a step, as soon as its batch is fixed; see `Step`.
+
+        Equal steps in a row are told to the policy as one, before anything else is,
+        where it says that this changes nothing: a step costs less then than a look at
+        every request in it.
+        """
+        if self._merges and not prefill and self.witness is None:
+            if not self._times:
+                self._held = decode
+            elif self._times == MOST_MERGED or decode != self._held:
+                self.catch_up()
+                self._held = decode
+            self._times += 1
+            return
         step = Step(prefill, decode)
         self.policy.serve(step)
-        for request_id, count in decode.items():
-            request = self._requests.get(request_id)
-            if request is not None:
-                request.produced += count
+        self._count(decode)
         if self.witness is not None:
             self.witness.served(step)
 
+    def _count(self, decode: Mapping[str, int]) -> None:
+        known, produced = self._requests, self._produced
+        for request_id, count in decode.items():
+            if request_id in known:
+                produced[request_id] = produced.get(request_id, 0) + count
+
     def finish(self, request_id: str) -> bool:
         """Take note that a request ended, for whatever cause, waiting or running."""
+        policy = self.policy
         request = self._requests.pop(request_id, None)
         if request is None:
             return False
-        self.policy.finish(request_id)
+        policy.finish(request_id)
         agent = request.agent
         del agent.live[request_id]
+        agent.expected = agent.expected - request.work if agent.live else 0
         agent.ended += 1
-        if request.produced:
+        produced = self._produced.pop(request_id, None)
+        if produced is not None:
             agent.delivered += self.policy.cost_model.delivered(
-                request.prompt, request.produced, request.predicted
+                request.prompt, produced, request.predicted
             )
-        done = agent.inferences is not None and agent.ended >= agent.inferences
-        if agent.own or (done and not agent.live):
-            self._leave(agent)
-        elif not agent.live:
-            self._rest(agent)
-        if not agent.declared and agent.id in self._agents:
+        if not agent.live:
+            done = agent.inferences is not None and agent.ended >= agent.inferences
+            if agent.own or done or not self._idle.remembers:
+                self._leave(agent)
+                return True
+        if not agent.declared:
             self._settle(agent)
+        if not agent.live:
+            self._rest(agent)
         return True
 
     # What only this class does ------------------------------------------------------
 
-    def _agent_of(
+    def _enter(
         self, request_id: str, claim: Claim, prompt: int, predicted: int
-    ) -> _Agent:
-        model = self.policy.cost_model
-        own = claim.agent is None
-        name = f"request/{request_id}" if own else _named(claim.agent or "")
-        agent = self._agents.get(name)
-        if agent is None:
+    ) -> None:
+        """Tell the policy of a request and, if it is new, its agent; or of nothing."""
+        work = self.policy.cost_model(prompt, predicted)
+        own = f"request/{request_id}"
+        name = own if claim.agent is None else _named(claim.agent)
+        known = name in self._agents
+        if not known:
             declared = claim.cost is not None
-            cost = claim.cost if claim.cost is not None else model(prompt, predicted)
-            stages = claim.stage_costs if declared else ()
-            self.policy.arrive(
-                Agent(name, cost, claim.weight, claim.kind, stages, claim.inferences)
-            )
-            agent = _Agent(name, declared, claim.inferences, own, claim.kind)
-            self._agents[name] = agent
-        elif not agent.declared:
-            # With a tag a stage the policy itself adds what a later stage costs.
-            live = self._live_cost(agent) + model(prompt, predicted)
-            self.policy.revise(name, agent.delivered + live)
-        if agent.inferences is None:
-            agent.inferences = claim.inferences
-        return agent
+            cost = work if claim.cost is None else claim.cost
+            self._arrive(name, claim, cost, declared=declared)
+        agent = self._agents[name]
+        try:
+            if known and not agent.declared:
+                self.policy.revise(name, agent.delivered + agent.expected + work)
+            stage = claim.stage if agent.declared else 0
+            self.policy.submit(Inference(request_id, name, prompt, predicted, stage))
+        except PolicyError:
+            if not known:
+                self._leave(agent)
+            raise
+        request = _Request(request_id, agent, prompt, predicted, work)
+        agent.live[request_id] = request
+        agent.expected += work
+        self._requests[request_id] = request
+        self._idle.wake(name)
+
+    def _arrive(
+        self, agent_id: str, claim: Claim, cost: Number, *, declared: bool
+    ) -> Agent:
+        told = Agent(
+            agent_id,
+            cost,
+            claim.weight,
+            claim.kind,
+            claim.stage_costs if declared else (),
+            claim.inferences,
+        )
+        self.policy.arrive(told)
+        own = claim.agent is None
+        self._agents[agent_id] = _Agent(agent_id, declared, claim.inferences, own)
+        return told
 
     def _predicted(self, claim: Claim, prompt: int, longest: int) -> int:
-        if claim.tokens is not None:
-            return min(claim.tokens, longest)
-        if self._predict is None:
+        """Return what a request will produce: something, and no more than it may."""
+        tokens = claim.tokens
+        if tokens is None and self._predict is not None:
+            try:
+                tokens = int(self._predict(claim.kind, prompt, longest))
+            except Exception:  # whatever a predictor does, the request goes on
+                self.faults["prediction"] += 1
+            else:
+                self.faults["prediction"] += tokens < 1
+        if tokens is None:
             return longest
-        return min(self._predict(claim.kind, prompt, longest), longest)
-
-    def _live_cost(self, agent: _Agent) -> Number:
-        model = self.policy.cost_model
-        costs: Number = 0
-        for request in agent.live.values():
-            costs += model(request.prompt, request.predicted)
-        return costs
+        return min(max(1, tokens), longest)
 
     def _settle(self, agent: _Agent) -> None:
         """Make an undeclared agent cost what it was delivered and may still be."""
-        cost = agent.delivered + self._live_cost(agent)
+        cost = agent.delivered + agent.expected
         if cost > 0:
             self.policy.revise(agent.id, cost)
 
     def _rest(self, agent: _Agent) -> None:
-        if self._linger <= 0 or not self._most:
-            self._leave(agent)
-            return
-        agent.idle_since = self._now()
-        self._idle[agent.id] = agent
+        self._idle.rest(agent.id)
+        self._forget_the_idle()
+
+    def _forget_the_idle(self) -> None:
+        while (agent_id := self._idle.due()) is not None:
+            self._leave(self._agents[agent_id])
 
     def _leave(self, agent: _Agent) -> None:
+        policy = self.policy
         del self._agents[agent.id]
-        self._idle.pop(agent.id, None)
+        self._idle.wake(agent.id)
         for request_id in agent.live:
             del self._requests[request_id]
-        self.policy.leave(agent.id)
+            self._produced.pop(request_id, None)
+        policy.leave(agent.id)
 
     def _check(self) -> None:
         """Assert all invariants."""
         self.policy._check()
-        live = {r for agent in self._agents.values() for r in agent.live}
-        assert live == set(self._requests)
+        self._idle._check()
+        live = {r: a for a in self._agents.values() for r in a.live}
+        assert live.keys() == self._requests.keys()
+        assert self._produced.keys() <= self._requests.keys()
         for name, agent in self._agents.items():
             assert agent.id == name
             assert (name in self._idle) == (not agent.live)
-        assert len(self._idle) <= self._most or self._linger <= 0
+            work: Number = sum((r.work for r in agent.live.values()), 0)
+            off = abs(float(agent.expected) - float(work))
+            assert off <= 1e-9 * float(work)  # a float may round
+            assert agent.live or not agent.own
+        for name, request in self._requests.items():
+            assert request.id == name
+            assert request.agent is live[name]
+        assert len(self._idle) <= sum(not agent.own for agent in self._agents.values())
         in_line = [inference.id for inference in self.policy.order()]
-        assert sorted(in_line) == sorted(
-            r.id for r in self._requests.values() if not r.running
-        )
+        waiting = [r.id for r in self._requests.values() if not r.running]
+        assert sorted(in_line) == sorted(waiting)
 
 
 def _named(name: str) -> str:

@@ -5,7 +5,7 @@ named in `Claim.faults`, which an engine counts: a bad value must never stop a r
 let alone a scheduler. An endpoint that can still refuse raises instead (`strict`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from justitia.policy import PolicyError
@@ -14,19 +14,11 @@ from justitia.policy.exact import Number, positive, shown, tokens
 LONGEST_NAME = 256
 """Characters of an agent's id or kind."""
 MOST_STAGES = 1_000
-"""Stages, and inferences of one agent that may be declared, times a thousand."""
-
-FIELDS = (
-    "agent",
-    "cost",
-    "stage_costs",
-    "kind",
-    "weight",
-    "stage",
-    "inferences",
-    "tokens",
-)
-"""The keys of a claim."""
+"""Stages of an agent."""
+MOST_INFERENCES = 1_000_000
+"""Requests that may be declared for an agent."""
+MOST_TOKENS = 2**31 - 1
+"""Tokens that a request may be predicted to produce."""
 
 
 class ClaimError(PolicyError):
@@ -78,7 +70,7 @@ def read_claim(
     Parameters
     ----------
     values
-        By field; others are passed over.
+        By field; None is nothing said, and others than `FIELDS` are passed over.
     session
         The session that the engine knows the request by: its agent where `values` names
         none.
@@ -89,18 +81,23 @@ def read_claim(
     ------
     ClaimError
         With `strict`, naming the field, the value and what is allowed.
+
+    Examples
+    --------
+    >>> read_claim({"agent": "a", "cost": float("nan")}, session="s")
+    ... # doctest: +ELLIPSIS
+    Claim(agent='a', cost=None, ..., faults=('cost',))
     """
     read: dict[str, object] = {}
     faults = []
-    given = dict(values)
-    if given.get("agent") is None and session:
-        given["agent"] = session
-    for field in FIELDS:
-        value = given.get(field)
+    for field, reader in _READERS.items():
+        value = values.get(field)
+        if value is None and field == "agent":
+            value = session or None
         if value is None:
             continue
         try:
-            read[field] = _READERS[field](value)
+            read[field] = reader(value, field)
         except PolicyError as error:
             if strict:
                 raise ClaimError(str(error)) from None
@@ -108,47 +105,48 @@ def read_claim(
     return Claim(faults=tuple(faults), **read)  # type: ignore[arg-type]
 
 
-def _name(value: object, what: str) -> str:
-    if not isinstance(value, str) or not value or len(value) > LONGEST_NAME:
+def _name(value: object, field: str) -> str:
+    if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_NAME:
         raise ClaimError(
-            f"{what} must be a str of 1 to {LONGEST_NAME} characters, "
-            f"not {_cut(value)}"
+            f"{field} must be a str of 1 to {LONGEST_NAME} characters, "
+            f"not {shown(value)}"
         )
     if not value.isprintable():
-        raise ClaimError(f"{what} must be printable, not {_cut(value)}")
+        raise ClaimError(f"{field} must be printable, not {shown(value)}")
     return value
 
 
-def _cut(value: object) -> str:
-    told = shown(value)
-    return told if len(told) <= 80 else f"{told[:76]} …"
-
-
-def _count(value: object, what: str, most: int) -> int:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)  # JSON of some clients knows no integers
-    count = tokens(value, what)
-    if count > most:
-        raise ClaimError(f"{what} must be at most {most}, not {_cut(value)}")
-    return count
-
-
-def _costs(value: object) -> tuple[Number, ...]:
-    if not isinstance(value, list | tuple) or len(value) > MOST_STAGES:
+def _costs(value: object, field: str) -> tuple[Number, ...]:
+    if not isinstance(value, list | tuple) or not 1 <= len(value) <= MOST_STAGES:
         raise ClaimError(
-            f"stage_costs must be a list of at most {MOST_STAGES} numbers, "
-            f"not {_cut(value)}"
+            f"{field} must be a list of 1 to {MOST_STAGES} numbers, not {shown(value)}"
         )
     return tuple(positive(cost, "a stage cost") for cost in value)
 
 
-_READERS = {
-    "agent": lambda value: _name(value, "agent"),
-    "kind": lambda value: _name(value, "kind"),
-    "cost": lambda value: positive(value, "cost"),
-    "weight": lambda value: positive(value, "weight"),
+def _count(least: int, most: int) -> Callable[[object, str], int]:
+    def read(value: object, field: str) -> int:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # JSON of some clients knows no integers
+        count = tokens(value, field)
+        if not least <= count <= most:
+            raise ClaimError(
+                f"{field} must be from {least} to {most}, not {shown(value)}"
+            )
+        return count
+
+    return read
+
+
+_READERS: dict[str, Callable[[object, str], object]] = {
+    "agent": _name,
+    "cost": positive,
     "stage_costs": _costs,
-    "stage": lambda value: _count(value, "stage", MOST_STAGES),
-    "inferences": lambda value: _count(value, "inferences", MOST_STAGES * 1_000),
-    "tokens": lambda value: _count(value, "tokens", 2**31 - 1),
+    "kind": _name,
+    "weight": positive,
+    "stage": _count(0, MOST_STAGES - 1),
+    "inferences": _count(1, MOST_INFERENCES),
+    "tokens": _count(0, MOST_TOKENS),
 }
+FIELDS = tuple(_READERS)
+"""The keys of a claim."""

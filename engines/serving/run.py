@@ -1,127 +1,42 @@
-"""A workload on a real engine, in this process: agents come, the engine runs, time flies.
+"""A workload on a real engine, in this process: agents come, the engine works.
 
-Time is the engine's: it passes while the engine works, and is skipped while nothing is
-there to run. So a run takes as long as it must, and no longer.
+Time is the engine's: it passes while the engine works, and is skipped while there is
+nothing to run. So a run takes as long as it must, and no longer.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from heapq import heapify, heappop
 from time import perf_counter_ns
+from typing import NoReturn
 
 from justitia.engines.base import EngineError
 from justitia.engines.lag import LagMeter, Lump
 from justitia.engines.records import Outcome, RunRecord
-from justitia.engines.results import Results, picoseconds
-from justitia.engines.roster import Member, Roster, Task
-from justitia.engines.serving.agents import Agents
-from justitia.engines.serving.claims import Claim
-from justitia.policy import Agent, CostModel, Inference, KVTokenTime, Policy, Step
-from justitia.policy.exact import Number, shown
+from justitia.engines.results import PICOSECONDS, Results, picoseconds
+from justitia.engines.roster import Roster, Task
+from justitia.engines.scaling import most_tokens
+from justitia.engines.serving.announced import Announced
+from justitia.engines.serving.backend import Backend
+from justitia.engines.serving.running import Running
+from justitia.policy import KVTokenTime, Policy, Step
+from justitia.policy.exact import shown
 from justitia.predictors import Predictor
-from justitia.workloads import AgentSpec, InferenceSpec
+from justitia.workloads import AgentSpec
 
 _WORK = KVTokenTime()
-_STUCK = 1_000
+MOST_FRUITLESS = 1_000
 """Steps without a token after which a run is given up."""
-
-
-class Backend(ABC):
-    """A real engine in this process, one step at a time."""
-
-    agents: Agents
-    capacity: int
-    """KV tokens."""
-    context: int
-    """Tokens of prompt and output that a request may have."""
-
-    @abstractmethod
-    def add(
-        self, name: str, prompt_tokens: int, decode_tokens: int, longest: int, claim: Mapping[str, object]
-    ) -> None:
-        """Send a request that will produce `decode_tokens`, and might `longest`."""
-
-    @abstractmethod
-    def abort(self, names: Collection[str]) -> None:
-        """Abort requests."""
-
-    @abstractmethod
-    def step(self) -> list[str]:
-        """Run a step; return the names of the requests that ended in it."""
-
-    @abstractmethod
-    def name(self, request_id: str) -> str:
-        """Return the name that a request of the engine's was added by."""
-
-    @abstractmethod
-    def usage(self) -> float:
-        """Return the part of the KV cache that is in use."""
-
-
-@dataclass(slots=True)
-class _Running:
-    """An inference in the engine; see `justitia.engines.results.Ran`."""
-
-    task: Task
-    start_step: int | None = None
-    start: int | None = None
-    preempted: int = 0
-    produced: int = 0
-    inside: bool = False
-
-    @property
-    def id(self) -> str:
-        return self.task.told.id
-
-    @property
-    def cost(self) -> int:
-        return _WORK(self.task.spec.prompt_tokens, self.task.spec.decode_tokens)
-
-    @property
-    def delivered(self) -> int:
-        if not self.produced:
-            return 0
-        return _WORK(self.task.spec.prompt_tokens, self.produced)
-
-
-class _Announced:
-    """What a roster tells a policy, told to a live engine's agents instead."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._agents = backend.agents
-
-    @property
-    def cost_model(self) -> CostModel:
-        return self._agents.policy.cost_model
-
-    def arrive(self, agent: Agent) -> None:
-        self._agents.announce(
-            Claim(agent.id, agent.cost, agent.stage_costs, agent.kind, agent.weight)
-        )
-
-    def submit(self, inference: Inference) -> None:
-        """Wait: `LiveRun` sends it, with what it will really do."""
-
-    def finish(self, inference_id: str) -> bool:
-        return True  # the engine has told it
-
-    def tag(self, agent_id: str) -> Number | None:
-        return self._agents.tag(agent_id)
-
-    def leave(self, agent_id: str) -> bool:
-        gone = self._agents.dismiss(agent_id)
-        if gone:
-            self._backend.abort([self._backend.name(one) for one in gone])
-        return gone is not None
 
 
 class LiveRun:
     """One run of a workload on a backend; the witness of its agents.
 
+    Times are in picoseconds since the run began.
+
     Parameters
     ----------
+    policy
+        The one that the backend's `agents` have; to name it in messages and records.
     by_stage
         What the fair reference of the lag finishes.
     progress
@@ -143,18 +58,19 @@ class LiveRun:
         self._backend = backend
         self._by_stage = by_stage
         self._progress = progress or (lambda ended: None)
-        self._roster = Roster(_Announced(backend), predictor)
+        self._roster = Roster(Announced(backend), predictor)
         self._results = Results(agents)
         self._meter = LagMeter()
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, Running] = {}  # by name, in line or in a batch
         self._steps = 0
         self._used = 0.0
         self._preemptions = 0
         self._fruitless = 0
-        self._skipped = 0  # picoseconds in which nothing was there to run
+        self._produced = 0
+        self._skipped = 0  # time in which nothing was there to run
         self._began = perf_counter_ns()
         self._step_began = 0
-        self._pending: tuple[int, bool] | None = None
+        # (time, 0 for an arrival and 1 for a cancellation, place in the workload)
         self._events: list[tuple[int, int, int]] = []
         for place, spec in enumerate(agents):
             arrival = spec.arrival or 0
@@ -166,7 +82,13 @@ class LiveRun:
         backend.agents.witness = self
 
     def run(self) -> RunRecord:
-        """Run to the end."""
+        """Run to the end.
+
+        Raises
+        ------
+        EngineError
+            If the engine stalls, or ends a request before it has its tokens.
+        """
         while self._events or self._running:
             self._happen()
             if self._running:
@@ -181,37 +103,40 @@ class LiveRun:
             utilisation=self._used / self._steps if self._steps else None,
             preemptions=self._preemptions,
             lag=self._meter.result(),
+            limits=self._limits(),
         )
+
+    def _limits(self) -> str:
+        """Return what the engine cannot: let who waits take the place of who runs."""
+        asks = type(self._policy).preempts is not Policy.preempts
+        return "non-preemptive" if asks else ""
 
     # A witness of the agents ------------------------------------------------------
 
     def served(self, step: Step) -> None:
-        """A batch is fixed."""
-        running = self._running
-        service = 0
+        """Take note of a step whose batch is fixed."""
         for request_id in (*step.prefill, *step.decode):
-            one = running.get(self._backend.name(request_id))
+            one = self._of(request_id)
             if one is not None and not one.inside:
                 self._enter(one)
+        service = 0
         for request_id, count in step.decode.items():
-            one = running.get(self._backend.name(request_id))
-            if one is None or one.produced >= one.task.spec.decode_tokens:
-                continue  # a token too many, of a step in flight
-            before = one.delivered
-            one.produced += count
-            service += one.delivered - before
-        now = self._now()
-        self._meter.serve(Lump(1, service, 0, self._step_began, now - self._step_began, 0))
+            one = self._of(request_id)
+            if one is not None:
+                service += one.produce(count)
+                self._produced += count
+        took = self._now() - self._step_began
+        self._meter.serve(Lump(1, service, 0, self._step_began, took, 0))
         if self._meter.starting:
             self._meter.in_flight(
-                one.cost - one.delivered for one in running.values() if one.inside
+                one.owed for one in self._running.values() if one.inside
             )
-        self._fruitless = 0 if step.decode else self._fruitless + 1
         self._steps += 1
+        self._used += self._backend.usage()
 
     def requeued(self, request_id: str) -> None:
-        """A request is back in line."""
-        one = self._running.get(self._backend.name(request_id))
+        """Take note that a request is back in line."""
+        one = self._of(request_id)
         if one is not None and one.inside:
             one.inside = False
             one.preempted += 1
@@ -219,37 +144,47 @@ class LiveRun:
 
     # Steps ------------------------------------------------------------------------
 
-    def _now(self) -> int:
-        return (perf_counter_ns() - self._began) * 1_000 + self._skipped
-
     def _run_step(self) -> None:
+        produced = self._produced
         self._step_began = self._now()
         ended = self._backend.step()
-        self._used += self._backend.usage()
-        if self._fruitless > _STUCK:
-            raise EngineError(
-                f"no token in {_STUCK} steps under {self._policy.name}: "
-                f"{len(self._running)} requests in the engine, head of the line "
-                f"{shown(self._policy.peek())}"
-            )
         for name in ended:
             one = self._running.get(name)
-            if one is not None:
-                self._finish(one)
+            if one is None:
+                continue  # it was cancelled, or has ended before
+            if one.missing:
+                self._fail(
+                    f"ended {shown(name)} after {one.produced} tokens, "
+                    f"{one.missing} too early"
+                )
+            self._finish(one)
+        self._end_satisfied()
+        self._fruitless = 0 if self._produced > produced else self._fruitless + 1
+        if self._fruitless > MOST_FRUITLESS:
+            self._fail(f"produced no token in {self._fruitless} steps")
 
-    def _enter(self, one: _Running) -> None:
+    def _end_satisfied(self) -> None:
+        """End those that have their tokens and could go on, as a stop string would."""
+        done = [one for one in self._running.values() if one.may_go_on_too_long]
+        if done:
+            self._backend.abort([one.id for one in done])
+        for one in done:
+            self._finish(one)
+
+    def _enter(self, one: Running) -> None:
+        """Take note of a request that the step fixed just now starts."""
         again = one.start_step is not None
         if not again:
             one.start_step, one.start = self._steps, self._step_began
         one.inside = True
-        member, stage = one.task.member, one.task.told.stage
-        self._meter.start(
-            member.seq, stage if self._by_stage else 0, one.cost, again=again
-        )
+        member = one.task.member
+        stage = one.task.told.stage if self._by_stage else 0
+        self._meter.start(member.seq, stage, one.cost, again=again)
 
     # Agents -----------------------------------------------------------------------
 
     def _happen(self) -> None:
+        """Let all arrive and be cancelled whose time has come."""
         while self._events and self._events[0][0] <= self._now():
             _, is_cancellation, place = heappop(self._events)
             if is_cancellation:
@@ -258,14 +193,14 @@ class LiveRun:
                 self._arrive(self._agents[place])
 
     def _arrive(self, spec: AgentSpec) -> None:
-        backend = self._backend
-        for inference in spec.inferences:
-            longest = _longest(inference)
-            limit = min(backend.capacity, backend.context)
-            if inference.prompt_tokens + longest > limit:
+        """Announce an agent, unless it is done already or can never be."""
+        room = self._backend.room
+        for one in spec.inferences:
+            prompt, most = max(1, one.prompt_tokens), max(1, most_tokens(one))
+            if prompt + most > room:
                 reason = (
-                    f"inference {inference.id} may need {inference.prompt_tokens} + "
-                    f"{longest} tokens, the engine has room for {limit}"
+                    f"inference {one.id} may need {prompt} + {most} tokens, "
+                    f"the engine has room for {room}"
                 )
                 self._results.agent(spec, "refused", self._now(), reason=reason)
                 self._progress(len(spec.inferences))
@@ -279,17 +214,17 @@ class LiveRun:
         self._send(self._roster.release(member))
 
     def _send(self, tasks: list[Task]) -> None:
+        """Send inferences that have become ready to the engine."""
         for task in tasks:
             member, spec, told = task.member, task.spec, task.told
-            self._running[told.id] = _Running(task)
+            self._running[told.id] = Running(task)
             if self._by_stage and not self._meter.knows(member.seq, told.stage):
                 cost = member.spec.stage_costs(_WORK)[told.stage]
                 self._meter.ready(member.seq, told.stage, cost, member.spec.weight)
             self._backend.add(
                 told.id,
-                spec.prompt_tokens,
-                spec.decode_tokens,
-                _longest(spec),
+                max(1, spec.prompt_tokens),
+                max(1, most_tokens(spec)),
                 {
                     "agent": member.spec.id,
                     "stage": told.stage,
@@ -297,7 +232,7 @@ class LiveRun:
                 },
             )
 
-    def _finish(self, one: _Running) -> None:
+    def _finish(self, one: Running) -> None:
         member = one.task.member
         self._forget(one, "finished")
         self._send(self._roster.end(one.task))
@@ -305,12 +240,9 @@ class LiveRun:
             self._results.agent(member.spec, "finished", self._now(), member)
         self._progress(1)
 
-    def _forget(self, one: _Running, outcome: Outcome) -> None:
-        del self._running[one.id]
-        self._results.inference(one, outcome, self._steps - 1, self._now())
-
     def _cancel(self, spec: AgentSpec) -> None:
-        member: Member | None = self._roster.get(spec.id)
+        """Let an agent's user give up, if it has not ended."""
+        member = self._roster.get(spec.id)
         if member is None:
             return
         delivered = self._results.delivered(spec)
@@ -319,13 +251,26 @@ class LiveRun:
             delivered += one.delivered
             self._forget(one, "cancelled")
         self._meter.cancel(member.seq, delivered)
-        self._results.agent(
-            spec, "cancelled", self._now(), member, delivered=delivered
-        )
+        self._results.agent(spec, "cancelled", self._now(), member, delivered=delivered)
         self._progress(member.left)
 
+    def _forget(self, one: Running, outcome: Outcome) -> None:
+        del self._running[one.id]
+        self._results.inference(one, outcome, self._steps - 1, self._now())
 
-def _longest(inference: InferenceSpec) -> int:
-    if inference.max_tokens is None:
-        return inference.decode_tokens
-    return inference.max_tokens
+    # What all of them need --------------------------------------------------------
+
+    def _of(self, request_id: str) -> Running | None:
+        return self._running.get(self._backend.name(request_id))
+
+    def _now(self) -> int:
+        return (perf_counter_ns() - self._began) * 1_000 + self._skipped
+
+    def _fail(self, what: str) -> NoReturn:
+        waiting = sum(not one.inside for one in self._running.values())
+        raise EngineError(
+            f"the engine {what}, under {self._policy.name or type(self._policy)} "
+            f"after {self._steps} steps, {self._now() / PICOSECONDS:.3f} s; "
+            f"{len(self._running) - waiting} running, {waiting} waiting, "
+            f"head of the line {shown(self._policy.peek())}"
+        )

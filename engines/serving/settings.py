@@ -31,7 +31,7 @@ class ServingSettings(BaseModel):
     policy
         The name of a policy.
     options
-        Its options, as in a table ``[policy.NAME]``.
+        Its options, as in a table ``[policy.NAME]``; in a variable, as JSON.
     admission
         What is set aside before a request starts: ``none``, its ``prompt``, that and
         what it is ``predicted`` to produce, or the ``max`` that it may.
@@ -46,24 +46,18 @@ class ServingSettings(BaseModel):
     policy: str = "justitia"
     options: dict[str, Any] = Field(default_factory=dict)
     admission: str = "none"
-    linger: float = Field(60.0, ge=0, le=1e9)
-    most_agents: int = Field(10_000, ge=0, le=10**9)
+    linger: float = Field(default=60.0, ge=0, le=1e9)
+    most_agents: int = Field(default=10_000, ge=0, le=10**9)
 
     @field_validator("policy")
     @classmethod
     def _known(cls, value: str) -> str:
-        if value not in names():
-            raise ValueError(f"must be one of {', '.join(names())}, not {shown(value)}")
-        return value
+        return _one_of(value, names())
 
     @field_validator("admission")
     @classmethod
     def _rule(cls, value: str) -> str:
-        if value not in ADMISSIONS:
-            raise ValueError(
-                f"must be one of {', '.join(ADMISSIONS)}, not {shown(value)}"
-            )
-        return value
+        return _one_of(value, ADMISSIONS)
 
     @field_validator("options", mode="before")
     @classmethod
@@ -71,36 +65,66 @@ class ServingSettings(BaseModel):
         return json.loads(value) if isinstance(value, str) else value
 
     def make(self) -> Policy:
-        """Make the policy."""
-        return create(self.policy, **self.options)
+        """Make the policy.
+
+        Raises
+        ------
+        ServingError
+            For an option that it does not have, or a value that it does not allow.
+        """
+        try:
+            return create(self.policy, **self.options)
+        except (PolicyError, TypeError) as error:
+            raise ServingError(f"options: {error}") from None
 
 
 def load_settings(
-    given: Mapping[str, object] | None = None,
+    given: object = None,
     environment: Mapping[str, str] | None = None,
 ) -> ServingSettings:
-    """Return the settings.
+    """Return the settings, all checked: the policy can be made.
+
+    Parameters
+    ----------
+    given
+        What the engine's configuration has of them: a mapping, or None.
+    environment
+        The variables; None: those of the process. An empty one counts as not set.
 
     Raises
     ------
     ServingError
         For the first that cannot be used.
     """
+    if given is None:
+        given = {}
+    if not isinstance(given, Mapping):
+        raise ServingError(f"justitia: must be a table of settings, not {shown(given)}")
     environment = os.environ if environment is None else environment
-    found: dict[str, object] = {
+    found = {
         field: environment[PREFIX + field.upper()]
         for field in ServingSettings.model_fields
         if environment.get(PREFIX + field.upper())
     }
     try:
-        settings = ServingSettings.model_validate(found | dict(given or {}))
-        settings.make()
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ServingError(
-            f"{where}: {first['msg']}, not {shown(first['input'])}"
-        ) from None
-    except TypeError as error:
-        raise ServingError(f"options: {error}") from None
+        settings = ServingSettings.model_validate({**found, **given})
+    except (ValidationError, TypeError) as error:
+        raise ServingError(_first(error)) from None
+    settings.make()
     return settings
+
+
+def _one_of(value: str, allowed: list[str] | tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise ValueError(f"must be one of {', '.join(allowed)}")
+    return value
+
+
+def _first(error: ValidationError | TypeError) -> str:
+    """Return what is wrong, where, and what was given."""
+    if isinstance(error, TypeError):  # a key that is not a string
+        return f"justitia: {error}"
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    told = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {told}, not {shown(first['input'])}"

@@ -17,8 +17,8 @@ class Admission:
     Parameters
     ----------
     rule
-        ``"none"``: the blocks of the first chunk are free, as vLLM asks. ``"prompt"``:
-        all that must be computed before the next token is set aside, for all.
+        ``"none"``: the blocks of all that must be computed before its next token are
+        free, as vLLM asks. ``"prompt"``: so much is set aside for all that run, too.
         ``"predicted"`` and ``"max"``: that, and the predicted or the longest decode.
         ``"lookahead"``: VTC's test, that the sequences would never need more than the
         cache at once if each decoded its declared length, one token a step from now.
@@ -42,15 +42,13 @@ class Admission:
         """Whether a refusal stands for as long as the running only decode."""
         return self.rule != "lookahead"
 
-    def room(
-        self, head: Sequence, chunk: int, running: Collection[Sequence], free: int
-    ) -> bool:
-        """Return whether `head` may start with `chunk` tokens.
+    def room(self, head: Sequence, running: Collection[Sequence], free: int) -> bool:
+        """Return whether `head` may start, with `free` blocks that nobody holds.
 
         Complexity: O(1) for ``none``, else O(r) with r running (``lookahead`` O(r log
         r)).
         """
-        if self.size(head.swapped + chunk) > free:
+        if self.size(head.known) > free:
             return False
         if not running or self.rule == "none":
             return True

@@ -33,9 +33,10 @@ class Batch:
     """The running sequences and the cache that they share.
 
     A step first gives every running sequence its next chunk, in order of start; one
-    whose block cannot be had makes the policy's victim give way. If none had to, the
-    head of the line is admitted for as long as there is room: nothing behind a refused
-    head is looked at.
+    whose block cannot be had makes the policy's victim give way. If that is itself,
+    those behind it get nothing in this step, as in vLLM. If nobody had to give way, the
+    head of the line is admitted for as long as there is room for all its known tokens:
+    nothing behind a refused head is looked at.
 
     Parameters
     ----------
@@ -80,8 +81,9 @@ class Batch:
         budget = self._continue(schedule)
         if self.preemptions == before:
             self._admit(schedule, budget)
-        schedule.swapped += self._moved
-        self._moved = 0
+        if schedule.chunks:  # else no step is taken, and the next one moves it
+            schedule.swapped += self._moved
+            self._moved = 0
         return schedule
 
     def compute(self, schedule: Schedule) -> None:
@@ -93,7 +95,7 @@ class Batch:
     def steady(self) -> bool:
         """Return whether the next steps only decode, until one ends or memory does."""
         running, budget = self.running, self.preset.max_num_batched_tokens
-        if self._displaces or not running or len(running) > budget:
+        if self._displaces or self._moved or not running or len(running) > budget:
             return False
         full = len(running) >= min(self.preset.max_num_seqs, budget)
         if not full and self.waiting and not self._shut_out():
@@ -109,8 +111,7 @@ class Batch:
             return True
         if not self._admission.monotone:
             return False
-        budget = self.preset.max_num_batched_tokens - len(self.running)
-        return not self._room(head, budget, self.free)
+        return not self._room(head, self.free)
 
     def decodable(self) -> int:
         """Return for how many steps all running can decode.
@@ -175,11 +176,10 @@ class Batch:
                     index -= 1
                 self._preempt(victim)
                 if victim is sequence:
-                    break
-            else:
-                self._give(sequence, chunk, schedule)
-                budget -= chunk
-                index += 1
+                    return budget
+            self._give(sequence, chunk, schedule)
+            budget -= chunk
+            index += 1
         return budget
 
     def _admit(self, schedule: Schedule, budget: int) -> None:
@@ -189,7 +189,7 @@ class Batch:
             head = self._head()
             if head is None:
                 return
-            if not self._room(head, budget, self.free):
+            if not self._room(head, self.free):
                 policy.refuse(head.id)
                 return
             policy.start(head.id)
@@ -220,7 +220,7 @@ class Batch:
                 budget -= chunk
                 free -= size(sequence.computed + chunk) - sequence.blocks
             seated = len(self.running) < self.preset.max_num_seqs
-            if seated and budget > 0 and self._room(head, budget, free):
+            if seated and budget > 0 and self._room(head, free):
                 return
             victim = self._victim()
             if victim is None:
@@ -277,9 +277,8 @@ class Batch:
     def _name(self) -> str:
         return self._policy.name or type(self._policy).__name__
 
-    def _room(self, head: Sequence, budget: int, free: int) -> bool:
-        chunk = min(head.known - head.swapped, budget)
-        return self._admission.room(head, chunk, self.running, free)
+    def _room(self, head: Sequence, free: int) -> bool:
+        return self._admission.room(head, self.running, free)
 
     def _check(self) -> None:
         """Assert that memory adds up and nobody is in two places."""

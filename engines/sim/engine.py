@@ -65,6 +65,16 @@ class SimEngine(Engine):
         self._skip = skip
         self._check = check
 
+    def about(self) -> dict[str, object]:
+        """Return what results say of the engine."""
+        return {
+            "name": self.name,
+            "preset": self.preset.name,
+            "capacity_tokens": self.preset.capacity_tokens,
+            "admission": self.admission.rule,
+            "preemption": self.preemption,
+        }
+
     def run(
         self,
         agents: Sequence[AgentSpec],

@@ -12,7 +12,6 @@ from os import PathLike, fspath, sep
 from pathlib import Path
 from typing import Any
 
-from justitia.engines.results import PICOSECONDS
 from justitia.policy import PolicyError
 
 SUFFIX = ".toml"

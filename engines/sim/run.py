@@ -100,8 +100,11 @@ class Run:
     def _run_step(self) -> None:
         """Run one step, whatever it does."""
         batch, preset = self._batch, self._preset
+        before = batch.preemptions
         schedule = batch.schedule()
         if not schedule.chunks:
+            if batch.preemptions > before:
+                return  # the first gave way: the next schedule is another, at once
             if not self._events:
                 self._stalled("nothing runs and nothing may start")
             self._idle()

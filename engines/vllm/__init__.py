@@ -11,13 +11,19 @@ if TYPE_CHECKING:
     from vllm.v1.core.sched.interface import SchedulerInterface
 
 
-def Scheduler(*args: Any, **kwargs: Any) -> "SchedulerInterface":  # noqa: N802, ANN401
+def Scheduler(*args: Any, **kwargs: Any) -> "SchedulerInterface":
     """Make vLLM's scheduler, asynchronous where vLLM would, with the policy in place.
 
     vLLM resolves ``--scheduler-cls`` to this, in the engine's process, and calls it as
     it would call the class.
     """
+    from justitia.engines.vllm.version import check_version  # noqa: PLC0415
+
+    check_version()  # before anything of vLLM's is imported that may have moved
+    from justitia.engines.vllm.control import take_control  # noqa: PLC0415
     from justitia.engines.vllm.scheduler import scheduler_class  # noqa: PLC0415
 
     config = kwargs["vllm_config"] if "vllm_config" in kwargs else args[0]
-    return scheduler_class(config)(*args, **kwargs)
+    made = scheduler_class(config)(*args, **kwargs)
+    take_control(made)
+    return made

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vllm.config import VllmConfig
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
@@ -13,8 +13,9 @@ from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request
 
 from justitia.engines.serving import Agents, Claim, load_settings, read_claim
+from justitia.engines.serving.settings import ServingError
 from justitia.engines.vllm.queue import PolicyQueue
-from justitia.engines.vllm.reservation import Reservation, reserve
+from justitia.engines.vllm.reservation import Gate, Reservation
 from justitia.engines.vllm.victims import Victims
 
 PREFIX = "justitia_"
@@ -28,12 +29,18 @@ def claim_of(request: Request) -> Claim:
     values = {
         key.removeprefix(PREFIX): value
         for key, value in extra.items()
-        if key.startswith(PREFIX)
+        if isinstance(key, str) and key.startswith(PREFIX)
     }
     return read_claim(values, session=request.session_id)
 
 
-class PolicyScheduling:
+if TYPE_CHECKING:  # it is mixed in before one of vLLM's
+    from vllm.v1.core.sched.scheduler import Scheduler as _Mixed
+else:
+    _Mixed = object
+
+
+class PolicyScheduling(_Mixed):
     """What `Scheduler` and `AsyncScheduler` become with a policy; mixed in before them.
 
     Which events of vLLM are which verbs:
@@ -48,11 +55,26 @@ class PolicyScheduling:
     request's priority says what the policy does (see `Victims`).
     """
 
+    policy: SchedulingPolicy  # vLLM's name for which queue it has
+
     def __init__(self, vllm_config: VllmConfig, *args: Any, **kwargs: Any) -> None:
         super().__init__(vllm_config, *args, **kwargs)
         given = vllm_config.additional_config
         told = given.get("justitia") if isinstance(given, Mapping) else None
         self.settings = load_settings(told)
+        if self.policy is not SchedulingPolicy.FCFS:
+            raise ServingError(
+                "--scheduling-policy priority has no effect with this scheduler, whose "
+                f"order is that of the policy {self.settings.policy!r}: leave it out"
+            )
+        # Its branch takes out the largest priority; the other the newest request.
+        self.policy = SchedulingPolicy.PRIORITY
+        reservation = None
+        if self.settings.admission != "none":
+            reservation = Reservation(
+                self.kv_cache_manager, self._set_aside, self._holders
+            )
+        self._gate = Gate(self.kv_cache_manager, reservation, self._refused)
         self.use(
             Agents(
                 self.settings.make(),
@@ -61,20 +83,12 @@ class PolicyScheduling:
                 most=self.settings.most_agents,
             )
         )
-        # Its branch takes out the largest priority; the other the newest request.
-        self.policy = SchedulingPolicy.PRIORITY
-        reservation = None
-        if self.settings.admission != "none":
-            reservation = Reservation(
-                self.kv_cache_manager, self._set_aside, lambda: self.running
-            )
-        reserve(self.kv_cache_manager, reservation, lambda one: self.agents.refuse(one))
 
     def use(self, agents: Agents) -> None:
         """Take the policy of `agents`, which know nobody yet, as nobody does here."""
         self.agents = agents
         self.victims = Victims(agents)
-        self.waiting = PolicyQueue(agents, claim_of)
+        self.waiting = PolicyQueue(agents, self._submit, self._gate.close)
 
     def add_request(self, request: Request) -> None:
         """Let a request, or the next part of a stream, in."""
@@ -85,6 +99,7 @@ class PolicyScheduling:
         """Fix the next batch, and tell the policy what it is."""
         self.agents.expire()
         self.victims.forget()
+        self._gate.open()
         output = super().schedule(*args, **kwargs)
         if output.total_num_scheduled_tokens:
             self._tell(output)
@@ -102,17 +117,33 @@ class PolicyScheduling:
         self.waiting.forget(request.request_id)
         return super()._free_request(request, *args, **kwargs)
 
+    def _submit(self, request: Request) -> None:
+        self.agents.submit(
+            request.request_id,
+            claim_of(request),
+            request.num_prompt_tokens,
+            self._longest(request),
+        )
+
+    def _longest(self, request: Request) -> int:
+        """Return how many tokens a request may produce; 0 where it only embeds."""
+        if request.sampling_params is None:
+            return 0
+        room = max(1, self.max_model_len - request.num_prompt_tokens)
+        return min(request.max_tokens, room)
+
     def _tell(self, output: SchedulerOutput) -> None:
+        """Tell of a batch: whoever has nothing left to compute samples a token."""
         prefill: dict[str, int] = {}
         decode: dict[str, int] = {}
-        requests = self.requests
+        requests, drafts = self.requests, output.scheduled_spec_decode_tokens
         for request_id, count in output.num_scheduled_tokens.items():
-            # Whoever has nothing left to compute after this step samples a token.
-            if not requests[request_id].is_prefill_chunk:
-                decode[request_id] = 1
-                if count > 1:
-                    prefill[request_id] = count
-            else:
+            request = requests[request_id]
+            if request.is_prefill_chunk:
+                prefill[request_id] = count
+                continue
+            decode[request_id] = 0 if request.sampling_params is None else 1
+            if count > 1 and request_id not in drafts:
                 prefill[request_id] = count
         self.agents.serve(prefill, decode)
 
@@ -129,17 +160,27 @@ class PolicyScheduling:
         if more:
             self.agents.serve({}, more)
 
+    def _refused(self, request_id: str) -> None:
+        self.agents.refuse(request_id)
+
     def _set_aside(self, request: Request) -> int:
         """Return up to how many tokens a request may grow, as the setting has it."""
         rule = self.settings.admission
         if rule == "prompt":
             return request.num_tokens
-        if rule == "max":
-            decode = request.max_tokens
-        else:
+        decode = self._longest(request)
+        if rule == "predicted":
             predicted = self.agents.predicted(request.request_id)
-            decode = max(predicted, request.num_output_tokens)
-        return min(request.num_prompt_tokens + decode, self.max_model_len)
+            decode = max(min(predicted, decode), request.num_output_tokens)
+        drafts = self.num_spec_tokens + self.num_lookahead_tokens
+        return min(request.num_prompt_tokens + decode + drafts, self.max_model_len)
+
+    def _holders(self) -> list[Request]:
+        """Return the requests that hold memory, not all of which run; none if none do.
+
+        A paused stream alone keeps nobody from starting: it may pause for ever.
+        """
+        return [*self.running, *self.kv_holding_waiting] if self.running else []
 
 
 class _Scheduler(PolicyScheduling, Scheduler):

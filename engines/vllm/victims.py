@@ -8,6 +8,8 @@ class Victims:
 
     vLLM compares priorities only when memory is short, and then in the middle of a
     step; so the order is not kept up to date, but made then, once a step.
+
+    Complexity: O(r log r) a step in which memory is short, with r running; else O(1).
     """
 
     def __init__(self, agents: Agents) -> None:
@@ -21,11 +23,15 @@ class Victims:
         return place
 
     def rank(self, request_id: str) -> int:
-        """Return 0 for who gives way first, less for those after; -inf if not there."""
+        """Return 0 for who gives way first, and less for each one after it.
+
+        One that the policy knows no more, since its agent was dismissed, goes before
+        all others.
+        """
         if self._ranks is None:
             order = self._agents.victims()
             self._ranks = {name: -index for index, name in enumerate(order)}
-        return self._ranks.get(request_id, -len(self._ranks))
+        return self._ranks.get(request_id, 1)
 
     def forget(self) -> None:
         """Let the order be worked out anew."""
@@ -40,6 +46,9 @@ class Place(int):
 
     def __eq__(self, other: object) -> bool:
         return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
 
     def __lt__(self, other: int) -> bool:
         return self._rank() < _rank_of(other)

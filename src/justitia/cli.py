@@ -1,4 +1,4 @@
-"""The command line: ``justitia run`` and ``justitia verify``.
+"""The command line: ``justitia run``, ``justitia serve`` and ``justitia verify``.
 
 Only what reads the command line is imported with this module: what runs it takes longer
 to load than ``--help`` should.
@@ -58,6 +58,7 @@ def run(
     config: Annotated[str | None, Parameter(metavar="FILE")] = None,
     engine: Name = None,
     preset: Annotated[str | None, Parameter(metavar="NAME|FILE")] = None,
+    model: Annotated[str | None, Parameter(metavar="NAME|PATH")] = None,
     policy: Names = None,
     tags: Annotated[str | None, Parameter(metavar="agent|stage")] = None,
     admission: Name = None,
@@ -86,10 +87,15 @@ def run(
         table [policy.NAME]; the policies to run are then a list, policies = [...].
         JUSTITIA_CONFIG names it, too.
     engine
-        sim, the embedded simulator (default); vllm, sglang or openai.
+        sim, the embedded simulator (default); vllm, the real engine in this process;
+        sglang or openai.
     preset
         What sim simulates: llama-7b-a100-40g (default), llama-13b-4xv100-16g,
-        qwen2.5-32b-h800-80g, or a TOML file of your own.
+        qwen2.5-32b-h800-80g, tiny-llama-cpu, or a TOML file of your own. With vllm it
+        only says how long the load takes to arrive (default: tiny-llama-cpu).
+    model
+        What vllm serves (default: a tiny model made on the spot). All lengths are
+        scaled down where the longest inference would not fit.
     policy
         A policy to run, several times for several: justitia, justitia-c, fcfs,
         agent-fcfs, sjf, srjf, vtc (default: all).
@@ -98,10 +104,10 @@ def run(
         for which the delay bound holds. Stronger than a policy's table in the file.
     admission
         What the engine sets aside before it starts an inference: none (default),
-        prompt, predicted, max or lookahead.
+        prompt, predicted, max or, on sim, lookahead.
     preemption
         What becomes of the KV cache of an inference that gives way: recompute (default)
-        or swap.
+        or, on sim, swap.
     agents
         How many agents (default: 300).
     workload
@@ -121,7 +127,8 @@ def run(
     seed
         Of everything random (default: 7).
     jobs
-        How many policies to run at once (default: one a core).
+        How many policies to run at once (default: one a core). A real engine runs one
+        after the other.
     json
         Write all results there as JSON; - for standard output, in place of the tables.
     plot
@@ -135,6 +142,7 @@ def run(
     flags = {
         "engine": engine,
         "preset": preset,
+        "model": model,
         "policy": policy,
         "tags": tags,
         "admission": admission,
@@ -211,6 +219,69 @@ def verify(
     return DONE if held else BROKEN
 
 
+@app.command(
+    help_epilogue="Exit codes: those of the server; 1 the engine cannot be used, 2 the "
+    "command or a setting cannot."
+)
+def serve(
+    *further: str,
+    engine: Name = None,
+    model: Annotated[str | None, Parameter(metavar="PATH|NAME|tiny")] = None,
+    policy: Name = None,
+    admission: Name = None,
+    host: Name = None,
+    port: Number = None,
+    config: Annotated[str | None, Parameter(metavar="FILE")] = None,
+) -> int:
+    """Start an engine's own OpenAI server with the policy inside its scheduler.
+
+    Every setting but --config can also be a variable (JUSTITIA_POLICY for --policy) or
+    a key in the file of --config, and options of a policy are a table [policy.NAME]
+    there. The server stops, with the reason, if the policy is not in force.
+
+    Parameters
+    ----------
+    further
+        Arguments of the engine's server, after --:
+        justitia serve --model PATH -- --max-model-len 8192
+    engine
+        vllm (default).
+    model
+        A folder, a name on a hub that the engine can reach, or tiny for a model made on
+        the spot, to try things with.
+    policy
+        The policy (default: justitia).
+    admission
+        What is set aside before a request starts: none (default), prompt, predicted or
+        max.
+    host
+        The address to listen on (default: 127.0.0.1, this machine only).
+    port
+        The port (default: 8000).
+    config
+        A TOML file with any of these settings. JUSTITIA_CONFIG names it, too.
+    """
+    from justitia import serving  # noqa: PLC0415 - see above
+    from justitia.engines import EngineError  # noqa: PLC0415
+    from justitia.policy import PolicyError  # noqa: PLC0415
+
+    flags = {
+        "engine": engine,
+        "model": model,
+        "policy": policy,
+        "admission": admission,
+        "host": host,
+        "port": port,
+    }
+    try:
+        serving.serve(serving.load(flags, further, file=config))
+    except EngineError as error:
+        return _fail(error, RUN_FAILED)
+    except PolicyError as error:
+        return _fail(error, USAGE)
+    return DONE
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code.
 
@@ -230,7 +301,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()  # what cannot be written is to be known here
     except CycloptsError as error:
-        command = "verify" if given[:1] == ["verify"] else "run"
+        named = given[:1]
+        command = named[0] if named in (["verify"], ["serve"]) else "run"
         return _fail(f"{error} See: justitia {command} --help", USAGE)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)

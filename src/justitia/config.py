@@ -15,8 +15,9 @@ from pydantic import (
     field_validator,
 )
 
-from justitia.engines.registry import engine_names
+from justitia.engines.registry import PRESETS, engine_names
 from justitia.engines.scenario import PAPER_WORKLOAD, check_arrivals, check_workload
+from justitia.engines.serving.settings import ADMISSIONS
 from justitia.engines.sim import PREEMPTIONS, RULES, SimEngine, load_preset
 from justitia.policy import PolicyError, names
 from justitia.policy.exact import shown
@@ -31,9 +32,11 @@ LEAST_DENSE, MOST_DENSE = 1e-6, 1e6
 _CHOICES: Mapping[str, Callable[[], Iterable[str]]] = {
     "engine": engine_names,
     "tags": lambda: ("agent", "stage"),
-    "admission": lambda: RULES,
-    "preemption": lambda: PREEMPTIONS,
 }
+# What not all engines do alike; read after the engine is known.
+_ADMISSIONS = {SimEngine.name: RULES}
+_PREEMPTIONS = {SimEngine.name: PREEMPTIONS}
+_RECOMPUTE = ("recompute",)
 _FIELD_OF = {"json": "json_file", "plot": "plot_file", "policy": "policies"}
 """Where a flag, a variable or a key is not named as the field is."""
 
@@ -54,7 +57,8 @@ class RunSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     engine: str = SimEngine.name
-    preset: str = "llama-7b-a100-40g"
+    preset: str | None = None
+    model: str | None = None
     policies: tuple[str, ...] = Field(default_factory=lambda: tuple(names()))
     tags: str | None = None
     admission: str = "none"
@@ -115,10 +119,27 @@ class RunSettings(BaseModel):
 
     @field_validator("preset")
     @classmethod
-    def _preset_known(cls, value: str, info: ValidationInfo) -> str:
-        if info.data.get("engine") == SimEngine.name:  # another may know others
+    def _preset_known(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("engine") in PRESETS:
             load_preset(value)
         return value
+
+    @field_validator("model")
+    @classmethod
+    def _model_served(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("engine") == SimEngine.name:
+            raise ValueError("is for a real engine; sim simulates a preset")
+        return value
+
+    @field_validator("admission", "preemption")
+    @classmethod
+    def _engine_can(cls, value: str, info: ValidationInfo) -> str:
+        engine = str(info.data.get("engine"))
+        if info.field_name == "admission":
+            return _one_of(value, _ADMISSIONS.get(engine, ADMISSIONS))
+        if value in PREEMPTIONS and value not in _PREEMPTIONS.get(engine, _RECOMPUTE):
+            raise ValueError(f"{engine} recomputes what gives way; {value} is for sim")
+        return _one_of(value, PREEMPTIONS)
 
     @field_validator("workload")
     @classmethod

@@ -1,16 +1,19 @@
 """What `justitia run` does with its settings."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack
+from typing import Any
 
 from rich.console import Console
 
 from justitia import __version__
 from justitia.config import ConfigError, RunSettings
+from justitia.engines.base import Engine
 from justitia.engines.compare import Comparison, run_all
-from justitia.engines.document import Result, document, dumps
+from justitia.engines.document import document, dumps
 from justitia.engines.registry import create_engine
 from justitia.engines.scenario import Scenario, build, step_seconds
-from justitia.engines.sim import Preset, load_preset
+from justitia.engines.sim import Preset
 from justitia.output import STANDARD, Output
 from justitia.plots import check_plot, draw
 from justitia.policy import create, options
@@ -30,18 +33,20 @@ def run_settings(settings: RunSettings) -> None:
     OSError
         If results cannot be written all the same.
     """
-    engine = {
+    chosen: dict[str, Any] = {
         "name": settings.engine,
         "preset": settings.preset,
+        "model": settings.model,
         "admission": settings.admission,
         "preemption": settings.preemption,
     }
-    create_engine(**engine)
-    preset = load_preset(settings.preset)
-    policies = _policies(settings, preset)
-    if settings.plot_file is not None:
-        check_plot(settings.plot_file)
     with ExitStack() as stack:
+        engine = create_engine(**chosen)
+        stack.callback(engine.close)
+        preset = engine.preset
+        policies = _policies(settings, preset)
+        if settings.plot_file is not None:
+            check_plot(settings.plot_file)
         json, plot = (
             None if file is None else stack.enter_context(Output(file))
             for file in (settings.json_file, settings.plot_file)
@@ -54,17 +59,27 @@ def run_settings(settings: RunSettings) -> None:
             density=settings.density,
             load=settings.load,
             seed=settings.seed,
+            fit=engine.fit,
         )
-        heading = _heading(settings, preset, scenario)
+        about = _about(engine, scenario) | {"tags": _tags(settings)}
+        heading = _heading(settings, about, scenario)
         comparison = Comparison(
-            scenario, engine, policies, settings.predictor, _tags(settings)
+            scenario, chosen, policies, settings.predictor, _tags(settings)
         )
         bars = Progresses(Console(stderr=True), list(policies), scenario.inferences)
         with bars:
-            results = run_all(comparison, jobs=settings.jobs, progress=bars.tell)
+            results = run_all(
+                comparison, jobs=settings.jobs, progress=bars.tell, engine=engine
+            )
         if json is not None:
-            text = dumps(_document(settings, preset, scenario, results))
-            json.save(text.encode())
+            content = document(
+                scenario,
+                results,
+                version=__version__,
+                engine=about,
+                predictor=settings.predictor,
+            )
+            json.save(dumps(content).encode())
         if plot is not None and settings.plot_file is not None:
             plot.save(draw(results, heading, settings.plot_file))
     if settings.json_file != STANDARD:
@@ -95,7 +110,15 @@ def _tags(settings: RunSettings) -> str:
     return settings.tags or "agent"
 
 
-def _heading(settings: RunSettings, preset: Preset, scenario: Scenario) -> str:
+def _about(engine: Engine, scenario: Scenario) -> dict[str, object]:
+    """Return what the results say of the engine."""
+    about = engine.about()
+    return about if scenario.scaled is None else about | {"scaled": scenario.scaled}
+
+
+def _heading(
+    settings: RunSettings, about: Mapping[str, object], scenario: Scenario
+) -> str:
     """Return what it takes to run the same again, in lines."""
     dense = ""
     if scenario.density is not None:
@@ -103,35 +126,26 @@ def _heading(settings: RunSettings, preset: Preset, scenario: Scenario) -> str:
     if scenario.load is not None:
         dense += f", load {scenario.load:.3g}"
     heading = (
-        f"justitia {__version__} on {settings.engine}, preset {preset.name} "
-        f"({preset.capacity_tokens:,} KV tokens), seed {scenario.seed}\n"
+        f"justitia {__version__} on {_engine(about)}, seed {scenario.seed}\n"
         f"{len(scenario.agents):,} agents with {scenario.inferences:,} inferences "
         f"({scenario.source}), arrivals {scenario.arrivals}{dense}\n"
         f"predictor {settings.predictor}, tags {_tags(settings)}, "
         f"admission {settings.admission}, preemption {settings.preemption}"
     )
+    if scenario.scaled is not None:
+        heading += f"\nprompts and outputs are {scenario.scaled:.4g} times as long"
     return heading.encode(
         errors="backslashreplace"
     ).decode()  # names of files are bytes
 
 
-def _document(
-    settings: RunSettings,
-    preset: Preset,
-    scenario: Scenario,
-    results: list[Result],
-) -> dict[str, object]:
-    return document(
-        scenario,
-        results,
-        version=__version__,
-        engine={
-            "name": settings.engine,
-            "preset": preset.name,
-            "capacity_tokens": preset.capacity_tokens,
-            "admission": settings.admission,
-            "preemption": settings.preemption,
-            "tags": _tags(settings),
-        },
-        predictor=settings.predictor,
+def _engine(about: Mapping[str, object]) -> str:
+    """Return the engine in a few words."""
+    name, cache = about["name"], f"{about['capacity_tokens']:,} KV tokens"
+    if "model" not in about:
+        return f"{name}, preset {about['preset']} ({cache})"
+    return (
+        f"{name} {about['version']}, model {about['model']} "
+        f"({about['context_tokens']:,} tokens, {cache}),\narrivals as for preset "
+        f"{about['preset']}"
     )

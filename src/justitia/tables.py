@@ -52,7 +52,7 @@ def _table(columns: Columns, results: Sequence[Result]) -> Table:
     for heading, _ in columns:
         table.add_column(heading, justify="right")
     for result in results:
-        table.add_row(result.policy, *(cell(result) for _, cell in columns))
+        table.add_row(result.label, *(cell(result) for _, cell in columns))
     return table
 
 
@@ -70,7 +70,9 @@ def _paper_gain(policy: str) -> str:
 
 
 def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.{1 if value < 1000 else 0}f}"
+    if value is None:
+        return "-"
+    return f"{value:,.{0 if value >= 1000 else 1 if value >= 10 else 2}f}"
 
 
 def _percent(value: float | None) -> str:

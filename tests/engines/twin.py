@@ -11,8 +11,9 @@ The rules, which are vLLM's where it has any:
   workload's order. An idle engine waits for the next of them.
 - A step first gives the running, in order of start, the tokens that they have still to
   compute, up to the budget of the step. One that needs blocks that are not free makes
-  the policy's first victim give way until they are, or it has given way itself; those
-  behind it are still looked at. Tokens of one that gave way go back to the budget.
+  the policy's first victim give way until they are, or it has given way itself; then
+  those behind it get nothing. Tokens of one that gave way go back to the budget. If
+  nothing is left to run, no step is taken and the next is planned at once.
 - If nobody had to give way, the head of the line is started for as long as there are a
   seat, a token of the budget and room for it; the first that has no room ends it.
 - A policy that lets the waiting displace the running is asked before all that.
@@ -141,13 +142,14 @@ class Twin:
     def step(self) -> bool:
         """Run one step; return whether anything ran."""
         self.chunks = {}
-        self.displace()
         before = self.preemptions
+        self.displace()
+        displaced = self.preemptions
         self.go_on()
-        if self.preemptions == before:
+        if self.preemptions == displaced:
             self.admit()
         if not self.chunks:
-            return False
+            return self.preemptions > before
         preset = self.preset
         prefill, decode = {}, {}
         service = 0
@@ -212,6 +214,8 @@ class Twin:
                     self.chunks[job] = chunk
                     break
                 self.give_way(next(self.policy.victims()))
+            if job not in self.running:
+                return
 
     def give_way(self, victim: Inference) -> None:
         (job,) = (j for j in self.running if j.told.id == victim.id)
@@ -236,7 +240,7 @@ class Twin:
                 return
             job = self.line[head.id]
             chunk = min(job.known - job.saved, self.budget())
-            if not self.room(job, chunk, self.free()):
+            if not self.room(job, self.free()):
                 self.policy.refuse(head.id)
                 return
             self.policy.start(head.id)
@@ -262,18 +266,16 @@ class Twin:
             blocks = self.preset.capacity_tokens // self.preset.block_size
             free = blocks - sum(self.blocks(j.cached + c) for j, c in chunks)
             seat = len(self.running) < self.preset.max_num_seqs
-            if seat and budget > 0:
-                chunk = min(job.known - job.saved, budget)
-                if self.room(job, chunk, free):
-                    return
+            if seat and budget > 0 and self.room(job, free):
+                return
             victim = next(self.policy.victims(), None)
             if victim is None or not self.policy.preempts(head, victim):
                 return
             self.give_way(victim)
 
-    def room(self, job: Job, chunk: int, free: int) -> bool:
-        """Whether the admission rule lets a job start with a chunk."""
-        if self.blocks(job.saved + chunk) > free:
+    def room(self, job: Job, free: int) -> bool:
+        """Whether the admission rule lets a job start."""
+        if self.blocks(job.known) > free:
             return False
         if not self.running or self.admission == "none":
             return True

@@ -21,7 +21,9 @@ import pytest
 
 from justitia.cli import app
 from justitia.config import KEYS, PREFIX, load
+from justitia.engines.serving import ServingSettings
 from justitia.engines.sim import load_preset
+from justitia.serving import ServeSettings
 from tests.face.builders import PRESET
 
 ROOT = Path(__file__).parents[2]
@@ -149,6 +151,8 @@ def test_toml_is_what_we_read(
 def test_variables_that_are_named_are_read() -> None:
     known = {f"{PREFIX}{key.upper()}" for key in (*KEYS, "config")}
     known |= {f"{PREFIX}CI_VENV"}
+    fields = (*ServingSettings.model_fields, *ServeSettings.__dataclass_fields__)
+    known |= {f"{PREFIX}{field.upper()}" for field in fields}
     for page in PAGES:
         named = set(re.findall(rf"\b{PREFIX}[A-Z_]+\b", page.read_text("utf-8")))
         assert named <= known, page.name

@@ -13,6 +13,7 @@ from justitia import __version__, cli, running
 from justitia.cli import main
 from justitia.config import KEYS, RunSettings
 from justitia.engines import EngineError
+from justitia.engines.registry import PRESETS as PRESETS_OF
 from justitia.engines.sim import PREEMPTIONS, RULES, preset_names
 from justitia.policy import names
 from justitia.workloads import AgentSpec, write_jsonl
@@ -46,7 +47,8 @@ def test_help_of_run_names_every_setting_and_every_choice(
     for name in (*names(), *preset_names(), *RULES, *PREEMPTIONS, "agent", "stage"):
         assert name in words, name
     fields = RunSettings.model_fields
-    for key in ("agents", "seed", "preset", "workload", "predictor"):
+    assert all(f"{preset}" in page for preset in PRESETS_OF.values())
+    for key in ("agents", "seed", "workload", "predictor"):
         assert f"{fields[key].default}" in page
     assert max(map(len, page.splitlines())) <= 80
 
@@ -85,6 +87,11 @@ BAD = [
     ("--tags both", "--tags: must be one of agent, stage, not 'both'"),
     ("--admission all", f"--admission: must be one of {', '.join(RULES)}, not 'all'"),
     ("--preemption no", f"--preemption: must be one of {', '.join(PREEMPTIONS)}, not"),
+    ("--model x", "--model: is for a real engine; sim simulates a preset"),
+    ("--engine vllm --model=", "--model: must not be empty"),
+    ("--engine vllm --preemption swap", "--preemption: vllm recomputes what gives wa"),
+    ("--engine vllm --admission lookahead", "--admission: must be one of none, prompt"),
+    ("--engine vllm --preset no", "--preset: unknown preset 'no'; shipped are "),
     ("--engine tgi", "--engine: must be one of sim, vllm, sglang, openai, not 'tgi'"),
     ("--preset gpt", f"--preset: unknown preset 'gpt'; shipped are {PRESETS}; a file"),
     ("--preset ./no.toml", "--preset: cannot read preset './no.toml': "),
@@ -146,7 +153,29 @@ def test_other_commands_are_told(justitia: Justitia) -> None:
     )
 
 
-@pytest.mark.parametrize("engine", ["vllm", "sglang", "openai"])
+def test_vllm_that_is_not_installed_is_told_with_how_to(
+    justitia: Justitia, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("justitia.engines.vllm.version.find_spec", lambda name: None)
+    ran = justitia("run", "--engine", "vllm", "--model", "some/model")
+    assert (ran.code, ran.out) == (cli.RUN_FAILED, "")
+    assert ran.err == (
+        "justitia: engine 'vllm' cannot be used here: vLLM is not installed; install "
+        "it with: pip install 'justitia[vllm]' (without a GPU as docs/vllm.md says)\n"
+    )
+
+
+def test_vllm_of_a_version_that_is_not_known_is_told(
+    justitia: Justitia, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("justitia.engines.vllm.version.find_spec", lambda name: 1)
+    monkeypatch.setattr("justitia.engines.vllm.version.version", lambda name: "0.99.1")
+    ran = justitia("run", "--engine", "vllm")
+    assert (ran.code, ran.out) == (cli.RUN_FAILED, "")
+    assert "engine 'vllm' cannot be used here: vLLM 0.99.1 is installed" in ran.err
+
+
+@pytest.mark.parametrize("engine", ["sglang", "openai"])
 def test_an_engine_that_is_not_installed_is_told_with_how_to(
     engine: str, justitia: Justitia
 ) -> None:

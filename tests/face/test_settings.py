@@ -21,7 +21,8 @@ SettingsOf = Callable[..., RunSettings]
 LAYERS: dict[str, tuple[Any, ...]] = {
     # key: field, default, and what file, variable and flag say
     "engine": ("engine", "sim", "vllm", "sglang", "openai"),
-    "preset": ("preset", "llama-7b-a100-40g", *preset_names()[::2], "./small.toml"),
+    "preset": ("preset", None, *preset_names()[::2][:2], "./small.toml"),
+    "model": ("model", None, "a/model", "./b", "c"),
     "policy": ("policies", tuple(names()), "vtc", "fcfs,sjf", "srjf"),
     "tags": ("tags", None, "stage", "agent", "stage"),
     "admission": ("admission", "none", "prompt", "predicted", "max"),
@@ -55,6 +56,8 @@ def test_flag_over_environment_over_file_over_default(
         agents_file(f"{name}.jsonl")
     # The fixture's own settings, which stand in the way of two of the keys.
     environment = {"JUSTITIA_JOBS": "", "JUSTITIA_PRESET": ""}
+    if key == "model":  # sim has none
+        environment["JUSTITIA_ENGINE"] = "vllm"
     arguments: list[str] = []
     if in_file:
         expected = values[0]

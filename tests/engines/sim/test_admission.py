@@ -14,6 +14,9 @@ from justitia.engines.sim import RULES
 from justitia.engines.sim.admission import Admission
 from justitia.engines.sim.sequence import Sequence
 
+EMPTY = 10**6
+"""More free blocks than anybody needs."""
+
 
 def make_sequence(
     prompt: int = 4,
@@ -71,7 +74,7 @@ def most_at_once(sequences: list[Sequence]) -> int:
 def test_lookahead_sees_the_largest_occupancy(
     head: Sequence, running: list[Sequence], blocks: int
 ) -> None:
-    room = Admission("lookahead", blocks, 1).room(head, 0, running, blocks)
+    room = Admission("lookahead", blocks, 1).room(head, running, EMPTY)
     assert room == (not running or most_at_once([*running, head]) <= blocks)
 
 
@@ -91,7 +94,7 @@ def test_lookahead_allows_for_blocks_that_are_not_full(
     while growers:
         most = max(most, sum(-(-g.known // block_size) for g in growers))
         growers = [Grower(g.known + 1, g.left - 1) for g in growers if g.left]
-    if rule.room(head, 0, running, blocks):
+    if rule.room(head, running, EMPTY):
         assert most <= blocks
     else:
         everybody = [*running, head]
@@ -100,22 +103,21 @@ def test_lookahead_allows_for_blocks_that_are_not_full(
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_the_first_chunk_needs_free_blocks_in_any_case(rule: str) -> None:
+def test_all_known_tokens_need_free_blocks_in_any_case(rule: str) -> None:
+    """However few of them the first chunk is (vLLM's scheduler_reserve_full_isl)."""
     admission = Admission(rule, 10, 4)
-    head = make_sequence(swapped=3)
-    assert admission.room(head, 6, [], free=3)
-    assert not admission.room(head, 6, [], free=2)
-    assert admission.room(make_sequence(), 8, [], free=2)
-    assert not admission.room(make_sequence(), 9, [], free=2)
+    head = make_sequence(4, produced=5, longest=9, swapped=3)
+    assert admission.room(head, [], free=3)
+    assert not admission.room(head, [], free=2)
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_reservation_larger_than_the_cache_runs_alone(rule: str) -> None:
     large = make_sequence(longest=500, predicted=500)
     admission = Admission(rule, 10, 4)
-    assert admission.room(large, 4, [], free=10)
+    assert admission.room(large, [], free=10)
     if rule not in ("none", "prompt"):
-        assert not admission.room(large, 4, [make_sequence()], free=10)
+        assert not admission.room(large, [make_sequence()], free=10)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_what_is_reserved_is_rounded_up_to_blocks(rule: str, most: int) -> None:
     need = 3 * -(-most // 4)
     for blocks, fits in [(need, True), (need - 1, False)]:
         admission = Admission(rule, blocks, 4)
-        assert admission.room(make_sequence(), 1, running, free=blocks) == fits
+        assert admission.room(make_sequence(), running, free=blocks) == fits
 
 
 @pytest.mark.parametrize("rule", ["prompt", "predicted", "max"])
@@ -137,7 +139,7 @@ def test_what_outgrew_its_reservation_counts_as_it_is(rule: str) -> None:
     need = 6 + {"prompt": 1, "predicted": 3, "max": 4}[rule]
     for blocks, fits in [(need, True), (need - 1, False)]:
         admission = Admission(rule, blocks, 4)
-        assert admission.room(head, 1, [outgrown], free=blocks) == fits
+        assert admission.room(head, [outgrown], free=blocks) == fits
 
 
 def test_a_rule_that_is_none_is_named() -> None:

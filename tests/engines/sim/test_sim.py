@@ -341,13 +341,34 @@ def test_each_rule_looks_as_far_ahead_as_it_says(
     assert inference(record, "large/0").start_step == step
 
 
-@pytest.mark.parametrize(("rule", "step"), [("none", 3), ("prompt", 4)])
-def test_a_first_chunk_that_fits_is_enough_unless_prompts_are_set_aside(
-    rule: str, step: int
-) -> None:
+@pytest.mark.parametrize("rule", ["none", "prompt"])
+def test_a_first_chunk_that_fits_is_not_enough(rule: str) -> None:
+    """As vLLM has it (scheduler_reserve_full_isl): all of the prompt must fit.
+
+    Step 3 has 4 tokens of its budget left, and 40 blocks free.
+    """
     agents = [make_agent("a", (60, 1)), make_agent("b", (60, 1))]
     record = run_sim(agents, preset=make_preset(budget=16), admission=rule)
-    assert inference(record, "b/0").start_step == step
+    assert inference(record, "b/0").start_step == 4
+
+
+def test_who_gives_way_itself_ends_the_step_for_those_behind_it() -> None:
+    """As in vLLM, whose loop over the running ends there.
+
+    After step 10 one block is free. In step 11 the first of the running takes it, the
+    second wants one and is the victim, and the third has a block but no token.
+    """
+    agents = [
+        make_agent("first", (5, 30)),
+        make_agent("large", (10, 60)),
+        make_agent("behind", (30, 20), at=1),
+    ]
+    record = run_sim(agents, preset=make_preset(blocks=44 + 3 * 10 + 1))
+    first, large, behind = (inference(record, f"{a.id}/0") for a in agents)
+    assert (first.start_step, large.start_step, behind.start_step) == (0, 0, 1)
+    assert (record.preemptions, large.preempted) == (1, 1)
+    assert first.finish_step == 29
+    assert behind.finish_step == 1 + 19 + 1
 
 
 def test_nobody_is_admitted_on_the_prompt_alone_where_the_longest_is_reserved() -> None:

@@ -1,0 +1,1 @@
+"""What runs on the real vLLM only; see docs/benchmarks.md."""

@@ -1,0 +1,125 @@
+"""`sim` and vLLM's real scheduler do the same, step by step.
+
+The same agents, policy and limits on both: equal starts, finishes and preemptions of
+every inference, equal tags, equal lag, and the same requests with as many tokens in
+every step.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from justitia.engines import RunRecord
+from justitia.policy import CostModel, create
+from justitia.policy.exact import Number
+from justitia.predictors import Prediction, Predictor
+from justitia.workloads import AgentSpec
+from tests.engines.build import Case, cases
+from tests.engines.vllm.live import run_real, runnable, watch
+
+POLICIES: dict[str, dict[str, object]] = {
+    "fcfs": {},
+    "agent-fcfs": {},
+    "sjf": {},
+    "srjf": {},
+    "vtc": {},
+    "justitia": {},
+    "justitia stage": {"tags": "stage"},
+    "justitia growth": {"growth": 2},
+}
+ADMISSIONS = ["none", "none", "prompt", "predicted", "max"]
+
+workloads = cases(admissions=ADMISSIONS).map(runnable)
+
+
+class TooShort(Predictor):
+    """Predicts a part of what an inference produces, by its position."""
+
+    name = "too short"
+
+    def predict(self, agent: AgentSpec, model: CostModel) -> Prediction:
+        decode = tuple(
+            max(1, one.decode_tokens * (place % 3 + 1) // 4)
+            for place, one in enumerate(agent.inferences)
+        )
+        costs: dict[int, Number] = {}
+        stages = agent.depths()
+        for one, tokens, stage in zip(agent.inferences, decode, stages, strict=True):
+            costs[stage] = costs.get(stage, 0) + model(one.prompt_tokens, tokens)
+        return Prediction(sum(costs.values()), tuple(costs.values()), decode)
+
+
+def both(
+    model: Path, case: Case, policy: str, predictor: Predictor | None = None
+) -> tuple[RunRecord, RunRecord]:
+    """Run on `sim` and on vLLM; what they told the policy is the same already."""
+    name = policy.split(maxsplit=1)[0]
+    mine, theirs = (create(name, **POLICIES[policy]) for _ in range(2))
+    sim_batches, real_batches = watch(mine), watch(theirs)
+    sim = case.run(mine, predictor, skip=False, check=False)
+    real = run_real(model, case, theirs, predictor)
+    assert real_batches == sim_batches
+    return comparable(sim), comparable(real)
+
+
+def comparable(record: RunRecord) -> RunRecord:
+    """Return a record without what is told in other words, or by another clock."""
+    agents = tuple(
+        replace(agent, reference_finish=None, reason="") for agent in record.agents
+    )
+    return replace(record, agents=agents, utilisation=None)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(case=workloads)
+def test_sim_is_vllm(model: Path, policy: str, case: Case) -> None:
+    sim, real = both(model, case, policy)
+    assert real == sim
+
+
+@pytest.mark.parametrize("policy", ["sjf", "srjf", "justitia", "justitia stage"])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(case=workloads)
+def test_predictions_that_are_too_small_change_nothing_of_that(
+    model: Path, policy: str, case: Case
+) -> None:
+    sim, real = both(model, case, policy, TooShort())
+    assert real == sim
+
+
+def test_the_cases_are_what_they_are_for(model: Path) -> None:
+    """Memory runs out, somebody gives way itself, prompts are cut, agents cancelled."""
+    seen: Counter[str] = Counter()
+
+    @settings(phases=[Phase.generate], database=None, max_examples=100)
+    @seed(1)
+    @given(case=workloads)
+    def look(case: Case) -> None:
+        policy = create("justitia")
+        batches = watch(policy)
+        record = run_real(model, case, policy)
+        budget = case.preset.max_num_batched_tokens
+        outcomes = {inference.outcome for inference in record.inferences}
+        starts = {i.start_step for i in record.inferences}
+        seen["preempted"] += record.preemptions > 0
+        seen["preempted twice"] += any(i.preempted > 1 for i in record.inferences)
+        seen["refused"] += "refused" in outcomes
+        seen["cancelled"] += "cancelled" in outcomes
+        seen["chunked"] += any(
+            one.prompt_tokens > budget
+            for agent in case.agents
+            for one in agent.inferences
+        )
+        seen["together"] += len(starts) < len(record.inferences)
+        seen["busy"] += record.steps > 20
+        seen["crowded"] += any(len(batch) > 3 for batch in batches)
+        seen["small blocks"] += case.preset.block_size == 1
+        seen["large blocks"] += case.preset.block_size > 4
+
+    look()
+    assert len(seen) == 10
+    assert min(seen.values()) >= 5, seen

@@ -1,0 +1,124 @@
+"""The stock route on the real server, in both of its modes; and no policy by half."""
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("vllm", reason="vLLM is not installed: see docs/vllm.md")
+
+import httpx
+
+from justitia.engines.serving.priorities import VLLM, Priorities
+from justitia.engines.serving.probe import PriorityIgnored, probe
+from tests.engines.vllm.servers import (
+    MODEL,
+    PATIENCE,
+    SMALL,
+    STOCK,
+    Server,
+    process,
+    server,
+)
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """Let what a test's sockets warn of when they are collected be of that test."""
+    yield
+    gc.collect()
+
+
+@pytest.fixture(scope="module")
+def prioritised(
+    model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    command = (*STOCK, f"--model={model}", *SMALL, "--scheduling-policy=priority")
+    with server(command, tmp_path_factory.mktemp("priority")) as one:
+        yield one
+
+
+def test_a_server_with_priorities_passes(prioritised: Server) -> None:
+    asyncio.run(probe(f"{prioritised.url}/v1"))
+
+
+def test_the_whole_range_is_taken_and_no_more_b16(prioritised: Server) -> None:
+    for priority, status in (
+        (VLLM.least, 200),
+        (VLLM.most, 200),
+        (VLLM.least - 1, 400),
+        (VLLM.most + 1, 400),
+        (130.5, 400),
+    ):
+        body = {
+            "model": MODEL, "prompt": "a", "max_tokens": 1, "priority": priority
+        }  # fmt: skip
+        answer = prioritised.http.post("/v1/completions", json=body)
+        assert answer.status_code == status, answer.text
+
+
+def test_requests_start_in_the_order_of_their_tags_b16(prioritised: Server) -> None:
+    priorities = Priorities(VLLM)
+    tags = [130.7, 2**63 + 1, 130.2, 2_304_128_000, 2**63]
+    ended: list[float] = []
+
+    async def one(client: httpx.AsyncClient, tag: float, tokens: int) -> None:
+        body = {
+            "model": MODEL,
+            "prompt": f"{tag} {len(ended)} {tokens}",
+            "max_tokens": tokens,
+            "ignore_eos": True,
+            "priority": priorities.give(tag),
+        }
+        answer = await client.post("/v1/completions", json=body)
+        assert answer.status_code == 200, answer.text
+        ended.append(tag)
+
+    async def run() -> None:
+        async with httpx.AsyncClient(
+            base_url=prioritised.url, timeout=PATIENCE
+        ) as client:
+            # Four requests of 15 blocks fill the cache.
+            first = [asyncio.create_task(one(client, 1, 448)) for _ in range(4)]
+            while not await _running(client, 4):
+                await asyncio.sleep(0.01)
+            rest = [asyncio.create_task(one(client, tag, 448)) for tag in tags]
+            await asyncio.gather(*first, *rest)
+
+    asyncio.run(run())
+    assert ended[:4] == [1] * 4
+    # Four go at a time, and end in the step in which they end as they stand in it.
+    assert set(ended[4:8]) == set(sorted(tags)[:4])
+    assert ended[8] == 2**63 + 1
+
+
+async def _running(client: httpx.AsyncClient, count: int) -> bool:
+    text = (await client.get("/metrics")).text
+    return (
+        f'vllm:num_requests_running{{engine="0",model_name="{MODEL}"}} {count}.0'
+        in text
+    )
+
+
+def test_a_server_that_ignores_priorities_is_refused_b17(
+    model: Path, tmp_path: Path
+) -> None:
+    command = (*STOCK, f"--model={model}", *SMALL)
+    with (
+        server(command, tmp_path) as one,
+        pytest.raises(PriorityIgnored, match="--scheduling-policy priority"),
+    ):
+        asyncio.run(probe(f"{one.url}/v1"))
+
+
+def test_a_server_with_the_plugin_but_another_scheduler_stops(
+    model: Path, tmp_path: Path
+) -> None:
+    command = (*STOCK, f"--model={model}", *SMALL, "--port=0")
+    with process(command, tmp_path, {"VLLM_PLUGINS": "justitia"}) as (started, log):
+        assert started.wait(PATIENCE) != 0
+    told = log.read_text()
+    assert "justitia: not in force, so this server stops" in told
+    assert "--scheduler-cls justitia.engines.vllm.Scheduler" in told
