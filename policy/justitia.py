@@ -42,9 +42,13 @@ class _Pampered(Account):
     latest
         The stage whose tag was set last, which need not be the one of the largest
         number. Its tag is the clock's.
+    before, served_before
+        `promised` and `service` as they were when that stage became ready.
     """
 
-    __slots__ = ("further", "latest", "planned", "promised", "tags")
+    __slots__ = (
+        "before", "further", "latest", "planned", "promised", "served_before", "tags"
+    )  # fmt: skip
 
     def __init__(self, agent: Agent, seq: int) -> None:
         super().__init__(agent, seq)
@@ -53,6 +57,8 @@ class _Pampered(Account):
         self.further: Number = 0
         self.tags: dict[int, Number] = {}
         self.latest = 0
+        self.before: Number = 0
+        self.served_before: Number = 0
 
     def scaled(self, cost: Number) -> Number:
         """Return `cost` in proportion to what the agent's cost was revised to."""
@@ -66,7 +72,9 @@ class SelectivePampering(AgentOrder):
 
     An agent that ends, or is cancelled, is *settled*: it stays in the fair reference
     for what it was really delivered (never more than predicted), and is forgotten when
-    the reference is through with it. Whether it runs for real is nothing to the clock.
+    the reference is through with it. With a tag a stage only its last stage is: to take
+    from that what an earlier one was predicted too much would break the bound. Whether
+    it runs for real is nothing to the clock.
     What the reference gave an agent beyond that is lost to the others; the debts of the
     settled are forgotten when no agent is left.
 
@@ -200,8 +208,10 @@ class SelectivePampering(AgentOrder):
         """Settle the agent at what it was delivered; see the class."""
         seq = account.seq
         if seq in self.clock:
-            promised = _pampered(account).promised
-            cost = min(account.service, promised)
+            pampered = _pampered(account)
+            last = pampered.promised - pampered.before
+            last = min(last, account.service - pampered.served_before)
+            cost = pampered.before + last
             if cost >= SMALLEST and self.clock.revise(seq, cost) > self.clock.value:
                 self._settled.add(seq)
             else:
@@ -230,6 +240,9 @@ class SelectivePampering(AgentOrder):
 
     def _promise(self, account: _Pampered, cost: Number, stage: int) -> None:
         """Make `cost` what the clock knows, and its tag the tag of `stage`."""
+        if stage != account.latest:
+            account.before = account.promised
+            account.served_before = account.service
         if account.seq in self.clock:
             tag = self.clock.revise(account.seq, cost)
         else:

@@ -70,6 +70,8 @@ class Guest:
         What the reference was told that it wants; 0 before it was told anything.
     got
         What it was delivered.
+    earlier
+        `asked` and `got` as they were when its latest stage became ready.
     ready
         How many of its stages are.
     tags
@@ -83,6 +85,7 @@ class Guest:
     total: Fraction
     asked: Fraction = Fraction(0)
     got: Fraction = Fraction(0)
+    earlier: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
     ready: int = 0
     tags: dict[int, Fraction] = field(default_factory=dict)
 
@@ -390,6 +393,7 @@ class PolicyMachine(RuleBasedStateMachine):
         guest.ready += 1
         if self.by_stage:
             new = guest.part(number + 1) - guest.part(number)
+            guest.earlier = (guest.asked, guest.got)
             self._ask(guest, number, guest.asked + new)
         for name, (p, d) in zip(free, stage, strict=False):
             self.seq += 1
@@ -417,13 +421,17 @@ class PolicyMachine(RuleBasedStateMachine):
                 self.reference.leave(seq)
 
     def _leave(self, name: str) -> None:
-        """End an agent; the reference owes it no more than it was delivered."""
+        """End an agent; the reference owes it no more than it was delivered.
+
+        What an earlier stage was predicted too much it keeps: see `bounds.replay`.
+        """
         assert self.policy.leave(name)
         assert not self.policy.leave(name)
         guest = self.guests.pop(name)
         self.calls = {n: c for n, c in self.calls.items() if c.guest is not guest}
         if guest.asked:
-            got = min(guest.got, guest.asked)
+            asked, before = guest.earlier
+            got = asked + min(guest.got - before, guest.asked - asked)
             if got:
                 self.reference.revise(guest.seq, got)
             if got and self.reference.wanted(guest.seq):

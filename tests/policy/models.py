@@ -309,6 +309,7 @@ class Pampering(Model):
         self.planned: dict[int, Fraction] = {}  # of that, costs of stages as first said
         self.further: dict[int, Fraction] = {}  # of that, inferences beyond the plan
         self.latest: dict[int, int] = {}
+        self.earlier: dict[int, tuple[Fraction, Fraction]] = {}  # asked, got before it
         self.ended: set[int] = set()
 
     def arrive(
@@ -319,6 +320,7 @@ class Pampering(Model):
         seq = self.owners[name].seq
         self.tags[seq] = {}
         self.asked[seq] = self.planned[seq] = self.further[seq] = Fraction(0)
+        self.earlier[seq] = (Fraction(0), Fraction(0))
         if not self.by_stage:
             self._ask(self.owners[name], 0, Fraction(cost))
 
@@ -379,7 +381,9 @@ class Pampering(Model):
         owner = self.owners[name]
         super().leave(name)
         if self.asked[owner.seq]:
-            got = min(Fraction(owner.delivered(self.work_of)), self.asked[owner.seq])
+            asked, before = self.earlier[owner.seq]
+            got = Fraction(owner.delivered(self.work_of)) - before
+            got = asked + min(got, self.asked[owner.seq] - asked)
             if got:
                 self.fair.revise(owner.seq, got)
             if got and owner.seq in self.fair.wanting():
@@ -402,6 +406,9 @@ class Pampering(Model):
         return self.fair.finish_level(seq) if self.asked[seq] else None
 
     def _ask(self, owner: Owner, stage: int, cost: Fraction) -> None:
+        if stage != self.latest.get(owner.seq, 0):
+            got = Fraction(owner.delivered(self.work_of))
+            self.earlier[owner.seq] = (self.asked[owner.seq], got)
         if self.asked[owner.seq]:
             self.fair.revise(owner.seq, cost)
         else:
