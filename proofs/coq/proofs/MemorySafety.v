@@ -65,7 +65,7 @@ Qed.
 Theorem reserved_within t : (reserved (starts (S t)) t <= M)%nat.
 Proof.
   assert (Step : forall t, (reserved (starts t) t <= M)%nat -> (reserved (starts (S t)) t <= M)%nat).
-  { clear t. intros t H. pose proof (invariant_holds W tag admits distinct t) as I.
+  { clear t. intros t H. pose proof (invariant_always W tag admits distinct t) as I.
     apply (start_heads_safe t (join t (line t)) (starts t) (starts (S t)) (line (S t))); auto.
     - apply join_NoDup; auto; [apply (line_distinct _ _ _ _ I)|]. intros x Hx.
       apply (line_arrived _ _ _ _ I x Hx).
@@ -76,7 +76,7 @@ Proof.
   - unfold Schedule.reserved. rewrite sumn_zero; [lia|]. intros. reflexivity.
   - apply Nat.le_trans with (reserved (starts (S t)) t); auto.
     unfold Schedule.reserved. apply sumn_le. intros x _. destruct (starts (S t) x) as [s|] eqn:E; auto.
-    destruct (started_arrived _ _ _ _ (invariant_holds W tag admits distinct (S t)) _ _ E) as [_ L].
+    destruct (started_arrived _ _ _ _ (invariant_always W tag admits distinct (S t)) _ _ E) as [_ L].
     unfold inwin. destruct (Nat.leb_spec s (S t)), (Nat.ltb_spec (S t) (s + duration x)),
       (Nat.leb_spec s t), (Nat.ltb_spec t (s + duration x)); simpl; lia.
 Qed.

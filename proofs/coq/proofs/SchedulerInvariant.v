@@ -77,7 +77,7 @@ Proof.
   split; auto. intros x Hx [->|C]; [apply H2, in_or_app; auto|apply (N2 x); auto].
 Qed.
 
-Theorem invariant_holds t : invariant t.
+Theorem invariant_always t : invariant t.
 Proof.
   induction t as [|t I].
   - unfold Scheduler.starts, Scheduler.line. split; simpl; try constructor; try tauto; try discriminate.
@@ -109,7 +109,7 @@ Qed.
 (** A start is never changed, and is known as soon as its step is over. *)
 Lemma starts_kept t x s : starts t x = Some s -> starts (S t) x = Some s.
 Proof.
-  intros H. pose proof (invariant_holds t) as I. destruct (step_facts t) as (now & E & A1 & A2 & _).
+  intros H. pose proof (invariant_always t) as I. destruct (step_facts t) as (now & E & A1 & A2 & _).
   rewrite A2; auto. intros Hn. destruct (joined_facts t x I) as (_ & _ & N); [|congruence].
   rewrite E. apply in_or_app. auto.
 Qed.

@@ -18,7 +18,7 @@ Local Notation start := (schedule_until W tag admits T).
 Lemma start_le x : (start x <= T)%nat.
 Proof.
   unfold schedule_until. destruct (starts T x) as [s|] eqn:E; auto.
-  destruct (started_arrived _ _ _ _ (invariant_holds W tag admits distinct T) _ _ E). lia.
+  destruct (started_arrived _ _ _ _ (invariant_always W tag admits distinct T) _ _ E). lia.
 Qed.
 
 Lemma start_Some x t : (t < T)%nat -> start x = t -> starts T x = Some t.
@@ -26,7 +26,7 @@ Proof. unfold schedule_until. destruct (starts T x); intros; [congruence|lia]. Q
 
 Lemma waiting_in_line y t : In y inferences -> (t < T)%nat -> waiting W start y t -> In y (line (S t)).
 Proof.
-  intros Hy Ht [W1 W2]. pose proof (invariant_holds W tag admits distinct (S t)) as I.
+  intros Hy Ht [W1 W2]. pose proof (invariant_always W tag admits distinct (S t)) as I.
   apply (nobody_lost _ _ _ _ I); auto; [lia|]. destruct (starts (S t) y) as [s|] eqn:E; auto. exfalso.
   destruct (started_arrived _ _ _ _ I _ _ E).
   assert (H2 : starts T y = Some s) by (apply starts_later with (S t); auto; lia).
@@ -37,7 +37,7 @@ Theorem scheduler_keeps_order : keeps_order W start tag T.
 Proof.
   intros x y t Hx Hy Ht Hs Hw. pose proof (waiting_in_line y t Hy Ht Hw) as Hq.
   apply start_Some in Hs; auto. apply starts_earlier with (t := S t) in Hs; auto.
-  pose proof (invariant_holds W tag admits distinct t) as I.
+  pose proof (invariant_always W tag admits distinct t) as I.
   destruct (step_facts W tag admits t) as (now & E & A1 & A2 & _).
   assert (Hn : In x now).
   { destruct (in_dec Nat.eq_dec x now) as [|Hn]; auto. rewrite A2 in Hs by auto.

@@ -36,7 +36,7 @@ Qed.
 Theorem scheduler_saturates R : refuses_only_above W admits R -> saturates W start (fun _ => R) T.
 Proof.
   intros refusals y t Hy Ht Hw. pose proof (waiting_in_line W tag admits distinct T y t Hy Ht Hw) as Hq.
-  pose proof (invariant_holds W tag admits distinct (S t)) as I.
+  pose proof (invariant_always W tag admits distinct (S t)) as I.
   destruct (step_facts W tag admits t) as (now & _ & _ & _ & A4).
   destruct (line (S t)) as [|h r] eqn:E; [destruct Hq|]. specialize (A4 h r eq_refl).
   assert (Hh : In h inferences) by (apply (line_arrived _ _ _ _ I); rewrite E; simpl; auto).
