@@ -8,7 +8,6 @@ most agents finish much sooner than under equal shares, and none much later.
 """
 
 from collections.abc import Collection
-from math import isclose
 
 from justitia.policy.agents import Agent, Step
 from justitia.policy.clock import VirtualClock
@@ -17,7 +16,9 @@ from justitia.policy.errors import PolicyError
 from justitia.policy.exact import (
     LARGEST,
     SMALLEST,
+    Exact,
     Number,
+    exactly,
     finite,
     positive,
     quotient,
@@ -34,31 +35,45 @@ class _Pampered(Account):
     ----------
     promised
         The total cost that the clock knows, 0 before it knows any.
-    planned, further
-        What it is made of, with a tag a stage: the costs in `Agent.stage_costs` of the
-        stages that are ready, as they stand there, and those of inferences beyond them.
     tags
         The tag of each stage that has one (of stage 0 alone with a tag an agent).
     latest
         The stage whose tag was set last, which need not be the one of the largest
         number. Its tag is the clock's.
+    before, served_before
+        `promised` and `service` as they were when that stage became ready.
+    planned, further
+        What the stage costs, with a tag a stage: its cost in `Agent.stage_costs`, as it
+        stands there, and the costs of inferences beyond those.
     """
 
-    __slots__ = ("further", "latest", "planned", "promised", "tags")
+    __slots__ = (
+        "before", "further", "latest", "planned", "promised", "served_before", "tags"
+    )  # fmt: skip
 
     def __init__(self, agent: Agent, seq: int) -> None:
         super().__init__(agent, seq)
-        self.promised: Number = 0
-        self.planned: Number = 0
-        self.further: Number = 0
+        self.promised: Exact = 0
         self.tags: dict[int, Number] = {}
         self.latest = 0
+        self.before: Exact = 0
+        self.served_before: Number = 0
+        self.planned: Exact = 0
+        self.further: Exact = 0
 
-    def scaled(self, cost: Number) -> Number:
+    def open(self, stage: int) -> None:
+        """Let a stage be the latest; nothing is promised to it yet."""
+        self.latest = stage
+        self.before = self.promised
+        self.served_before = self.service
+        self.planned = self.further = 0
+
+    def scaled(self, cost: Exact) -> Exact:
         """Return `cost` in proportion to what the agent's cost was revised to."""
         if self.cost == self.agent.cost:
             return cost
-        return quotient(cost * self.cost, self.agent.cost)
+        total = exactly(self.cost)
+        return exactly(quotient(cost * total, exactly(self.agent.cost)))
 
 
 class SelectivePampering(AgentOrder):
@@ -66,12 +81,15 @@ class SelectivePampering(AgentOrder):
 
     An agent that ends, or is cancelled, is *settled*: it stays in the fair reference
     for what it was really delivered (never more than predicted), and is forgotten when
-    the reference is through with it. Whether it runs for real is nothing to the clock.
+    the reference is through with it. With a tag a stage only its last stage is: to take
+    from that what an earlier one was predicted too much would break the bound. Whether
+    it runs for real is nothing to the clock.
     What the reference gave an agent beyond that is lost to the others; the debts of the
     settled are forgotten when no agent is left.
 
-    `revise` replaces what `growth` made of the cost. With a tag a stage it moves the
-    tag of the stage that got its tag last; stages before that stay where they are.
+    `revise` replaces what `growth` made of the cost. With a tag a stage both are about
+    the stage that got its tag last, `revise` in its part of the total; stages before
+    that stay where they are.
 
     Parameters
     ----------
@@ -88,9 +106,10 @@ class SelectivePampering(AgentOrder):
         The cost model, or its name: ``"kv"``, ``"kv-paper"``, ``"compute"``,
         ``"reserved"``.
     growth
-        When an agent has been delivered more than its predicted cost, revise that to
-        `growth` times what it was delivered (at least 1; 2 doubles). None leaves the
-        tag as it is: an agent predicted too small then keeps its place to its end.
+        When an agent (with a tag a stage: its latest stage) has been delivered more
+        than its predicted cost, revise that to `growth` times what it was delivered (at
+        least 1; 2 doubles). None leaves the tag as it is: an agent predicted too small
+        then keeps its place to its end. The delay bound is about tags that stay.
     clock
         ``"delivered"``: the reference shares what the engine delivers. ``"nominal"``,
         the paper's dV/dt = M / N: it shares `capacity` token-steps every
@@ -146,7 +165,7 @@ class SelectivePampering(AgentOrder):
         """Open an account, with its tag unless tags come stage by stage."""
         account = _Pampered(agent, seq)
         if not self.by_stage:
-            self._promise(account, agent.cost, stage=0)
+            self._promise(account, exactly(agent.cost))
         return account
 
     def key(self, account: Account, stage: int) -> tuple[object, ...]:
@@ -162,13 +181,21 @@ class SelectivePampering(AgentOrder):
         inference = entry.inference
         costs = account.agent.stage_costs or (account.agent.cost,)
         if stage >= len(costs):
-            cost = self.cost_model(inference.prompt_tokens, inference.decode_tokens)
-            self._promise(account, account.promised + cost, stage)
+            cost = exactly(
+                self.cost_model(inference.prompt_tokens, inference.decode_tokens)
+            )
+            self._promise(
+                account,
+                account.promised + cost,
+                opened=None if stage == account.latest else stage,
+            )
             account.further += cost
         elif stage not in account.tags:
-            cost = costs[stage]
-            self._promise(account, account.promised + account.scaled(cost), stage)
-            account.planned += cost
+            cost = exactly(costs[stage])
+            self._promise(
+                account, account.promised + account.scaled(cost), opened=stage
+            )
+            account.planned = cost
 
     def served(self, step: Step) -> None:
         """Share what the step delivered, then let the outgrown grow."""
@@ -177,9 +204,10 @@ class SelectivePampering(AgentOrder):
             self._share(sum(got.values()))
         if self._growth is not None:
             for account in map(_pampered, got):
-                if account.service > account.promised:
-                    cost = min(account.service * self._growth, LARGEST)
-                    self._promise(account, cost, account.latest)
+                service = account.service - account.served_before
+                if service > account.promised - account.before:
+                    grown = exactly(min(service * self._growth, LARGEST))
+                    self._promise(account, account.before + grown)
 
     def advance(self, seconds: Number) -> None:
         """Drive the nominal clock; see `Policy.advance`."""
@@ -188,20 +216,22 @@ class SelectivePampering(AgentOrder):
             self._share(min(self._rate * max(seconds, 0), LARGEST))
 
     def revised(self, account: Account) -> None:
-        """Tell the clock the new cost, or the part of it that the ready stages are."""
+        """Tell the clock the new cost, or the part of it that the latest stage is."""
         pampered = _pampered(account)
-        if pampered.tags:
-            cost = account.cost
-            if self.by_stage:
-                cost = pampered.scaled(pampered.planned) + pampered.further
-            self._promise(pampered, cost, pampered.latest)
+        if self.by_stage and pampered.tags:
+            part = pampered.scaled(pampered.planned) + pampered.further
+            self._promise(pampered, pampered.before + part)
+        elif not self.by_stage:
+            self._promise(pampered, exactly(account.cost))
 
     def left(self, account: Account) -> None:
         """Settle the agent at what it was delivered; see the class."""
         seq = account.seq
         if seq in self.clock:
-            promised = _pampered(account).promised
-            cost = min(account.service, promised)
+            pampered = _pampered(account)
+            last = account.service - pampered.served_before
+            last = min(exactly(last), pampered.promised - pampered.before)
+            cost = pampered.before + last
             if cost >= SMALLEST and self.clock.revise(seq, cost) > self.clock.value:
                 self._settled.add(seq)
             else:
@@ -228,16 +258,22 @@ class SelectivePampering(AgentOrder):
                 self._settled.remove(seq)
                 self.clock.leave(seq)
 
-    def _promise(self, account: _Pampered, cost: Number, stage: int) -> None:
-        """Make `cost` what the clock knows, and its tag the tag of `stage`."""
+    def _promise(
+        self, account: _Pampered, cost: Exact, opened: int | None = None
+    ) -> None:
+        """Make `cost` what the clock knows, and its tag the tag of the latest stage.
+
+        That is from now on the stage `opened`, if it is not None.
+        """
         if account.seq in self.clock:
             tag = self.clock.revise(account.seq, cost)
         else:
             tag = self.clock.arrive(account.seq, cost, account.agent.weight)
+        if opened is not None:
+            account.open(opened)
         account.promised = cost
-        account.tags[stage] = tag
-        account.latest = stage
-        self.reorder(account, stage)
+        account.tags[account.latest] = tag
+        self.reorder(account, account.latest)
 
     def _check(self) -> None:
         self.clock._check()
@@ -248,11 +284,13 @@ class SelectivePampering(AgentOrder):
                 latest = pampered.tags.get(pampered.latest)
                 assert self.clock.tag(account.seq) == latest
                 assert self.clock._members[account.seq].cost == pampered.promised
-            cost = pampered.scaled(pampered.planned) + pampered.further
             if not self.by_stage:
-                assert cost == 0
-                cost = account.cost
-            assert self._growth is not None or isclose(cost, pampered.promised)
+                assert pampered.before == pampered.planned == pampered.further == 0
+                assert pampered.served_before == 0
+            elif self._growth is None:
+                part = pampered.scaled(pampered.planned) + pampered.further
+                assert pampered.before + part == pampered.promised
+            assert pampered.served_before <= account.service
         live = {account.seq for account in self._accounts.values()}
         assert not live & self._settled
         for seq in self._settled:

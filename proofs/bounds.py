@@ -93,16 +93,21 @@ def replay(
     """Drive a fair reference by what a history delivered, or by `rate` a step.
 
     It knows the predicted costs; an agent that leaves stays for what it was delivered,
-    never more than predicted. When no agent is left in the engine the reference forgets
-    those it still owed something, as nothing is in flight then.
+    never more than predicted. With a tag a stage only its last stage is settled so:
+    taking from that what an earlier stage was predicted too much would finish those
+    behind it too early (``coq/examples/StagesSettledInOne.v``). When no agent is left
+    in the engine the reference forgets those it still owed something, as nothing is in
+    flight then.
     """
     result, totals = Replay(), dict[int, Fraction]()
     got = [Fraction(0)] * len(history.plans)
+    earlier: dict[int, tuple[Fraction, Fraction]] = {}  # total, got before its stage
     here: set[int] = set()
 
     def leave(agent: int) -> None:
         here.discard(agent)
-        settled = min(got[agent], totals[agent])
+        total, before = earlier[agent]
+        settled = total + min(got[agent] - before, totals[agent] - total)
         if settled:
             result.fair.revise(agent, settled)
         else:
@@ -120,6 +125,7 @@ def replay(
             if by_stage or stage == 0:
                 unit = (agent, stage if by_stage else 0)
                 cost = costs[stage] if by_stage else sum(costs, Fraction(0))
+                earlier[agent] = (totals.get(agent, Fraction(0)), got[agent])
                 result.places[unit] = _enter(result.fair, history, agent, cost, totals)
                 result.arrivals[unit] = step
                 result.predicted[unit] = cost

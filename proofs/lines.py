@@ -40,6 +40,7 @@ class FairLine:
         self._running: set[Item] = set()
         self._got: dict[int, Fraction] = {}
         self._promised: dict[int, Fraction] = {}
+        self._earlier: dict[int, tuple[Fraction, Fraction]] = {}
         self._produced: dict[Item, int] = {}
 
     def place(self, item: Item) -> tuple[Fraction, int, Item]:
@@ -101,11 +102,13 @@ class FairLine:
         self._running.discard(item)
 
     def leave(self, agent: int) -> None:
-        """Settle an agent: the reference knows it for what it was delivered."""
+        """Settle an agent, by its last stage: see `bounds.replay`."""
         for item in [i for i in self._waiting | self._running if i.agent == agent]:
             self.finish(item)
         if agent in self._promised:
-            cost = min(self._got[agent], self._promised[agent])
+            promised, got = self._earlier[agent]
+            last = min(self._got[agent] - got, self._promised[agent] - promised)
+            cost = promised + last
             if cost:
                 self.fair.revise(agent, cost)
             else:
@@ -117,6 +120,8 @@ class FairLine:
 
     def _tag(self, unit: tuple[int, int], total: Fraction) -> None:
         agent, _ = unit
+        before = self._promised.get(agent, Fraction(0))
+        self._earlier[agent] = (before, self._got[agent])
         if agent in self._promised:
             self.fair.revise(agent, total)
         else:

@@ -306,9 +306,10 @@ class Pampering(Model):
         self.fair = FairReference()
         self.tags: dict[int, dict[int, Fraction]] = {}
         self.asked: dict[int, Fraction] = {}  # what the reference was told in all
-        self.planned: dict[int, Fraction] = {}  # of that, costs of stages as first said
-        self.further: dict[int, Fraction] = {}  # of that, inferences beyond the plan
+        self.planned: dict[int, Fraction] = {}  # of its latest stage, as first said
+        self.further: dict[int, Fraction] = {}  # of that stage, inferences beyond it
         self.latest: dict[int, int] = {}
+        self.earlier: dict[int, tuple[Fraction, Fraction]] = {}  # asked, got before it
         self.ended: set[int] = set()
 
     def arrive(
@@ -319,6 +320,7 @@ class Pampering(Model):
         seq = self.owners[name].seq
         self.tags[seq] = {}
         self.asked[seq] = self.planned[seq] = self.further[seq] = Fraction(0)
+        self.earlier[seq] = (Fraction(0), Fraction(0))
         if not self.by_stage:
             self._ask(self.owners[name], 0, Fraction(cost))
 
@@ -329,16 +331,25 @@ class Pampering(Model):
             return
         owner = self.owners[agent]
         costs = owner.stage_costs or (owner.cost,)
-        if stage >= len(costs):
+        if stage < len(costs) and stage in self.tags[owner.seq]:
+            return
+        if stage < len(costs) or stage != self.latest.get(owner.seq, 0):
+            got = Fraction(owner.delivered(self.work_of))
+            self.earlier[owner.seq] = (self.asked[owner.seq], got)
+            self.planned[owner.seq] = self.further[owner.seq] = Fraction(0)
+        if stage < len(costs):
+            self.planned[owner.seq] = Fraction(costs[stage])
+            more = self.planned[owner.seq] * Fraction(owner.revised)
+            more /= Fraction(owner.cost)
+        else:
             more = Fraction(self.work_of(p, d, d))
             self.further[owner.seq] += more
-        elif stage not in self.tags[owner.seq]:
-            self.planned[owner.seq] += Fraction(costs[stage])
-            part = Fraction(costs[stage]) / Fraction(owner.cost)
-            more = part * Fraction(owner.revised)
-        else:
-            return
         self._ask(owner, stage, self.asked[owner.seq] + more)
+
+    def with_latest(self, owner: Owner) -> Fraction:
+        """Return what an agent costs with its latest stage, revised in proportion."""
+        plan = self.planned[owner.seq] * Fraction(owner.revised) / Fraction(owner.cost)
+        return self.earlier[owner.seq][0] + plan + self.further[owner.seq]
 
     def serve(self, prefill: dict[str, int], decode: dict[str, int]) -> None:
         """Note tokens, and share them out."""
@@ -353,9 +364,10 @@ class Pampering(Model):
                 told = [i for i in alive if i.running and i.id in decode]
                 # No tokens are no news, but of what has none to produce.
                 news = [i for i in told if decode[i.id] or not (i.produced or i.d)]
-                got = after[owner.seq]
-                if got > self.asked[owner.seq] and news:
-                    grown = got * Fraction(self.growth)
+                earlier, service = self.earlier[owner.seq]
+                got = after[owner.seq] - service
+                if got > self.asked[owner.seq] - earlier and news:
+                    grown = earlier + got * Fraction(self.growth)
                     self._ask(owner, self.latest[owner.seq], grown)
 
     def advance(self, seconds: Number) -> None:
@@ -364,22 +376,22 @@ class Pampering(Model):
             self._share(Fraction(seconds) * Fraction(self.rate))
 
     def revise(self, name: str, cost: Number) -> None:
-        """Note another predicted cost: stages keep their parts of it."""
+        """Note another predicted cost: the latest stage gets its part of it."""
         super().revise(name, cost)
         owner = self.owners[name]
         if not self.by_stage:
             self._ask(owner, 0, Fraction(cost))
         elif self.tags[owner.seq]:
-            plan = self.planned[owner.seq] * Fraction(cost) / Fraction(owner.cost)
-            asked = plan + self.further[owner.seq]
-            self._ask(owner, self.latest[owner.seq], asked)
+            self._ask(owner, self.latest[owner.seq], self.with_latest(owner))
 
     def leave(self, name: str) -> None:
         """Settle: what it got, and no more than it asked for, remains owed."""
         owner = self.owners[name]
         super().leave(name)
         if self.asked[owner.seq]:
-            got = min(Fraction(owner.delivered(self.work_of)), self.asked[owner.seq])
+            asked, before = self.earlier[owner.seq]
+            got = Fraction(owner.delivered(self.work_of)) - before
+            got = asked + min(got, self.asked[owner.seq] - asked)
             if got:
                 self.fair.revise(owner.seq, got)
             if got and owner.seq in self.fair.wanting():

@@ -446,9 +446,9 @@ def test_stages_may_become_ready_in_any_order() -> None:
         policy._check()
         assert policy.tag("A") == tag
     assert line(policy) == ["A/2", "A/0", "A/1"]
-    policy.revise("A", 120)
+    policy.revise("A", 120)  # twice as much: of the latest, 20
     policy._check()
-    assert policy.tag("A") == 120
+    assert policy.tag("A") == 80
 
 
 def test_inferences_beyond_the_plan_in_any_order() -> None:
@@ -460,7 +460,7 @@ def test_inferences_beyond_the_plan_in_any_order() -> None:
     assert policy.tag("A") == 16
 
 
-def test_a_revision_scales_the_stages_that_are_ready_and_those_to_come() -> None:
+def test_a_revision_scales_the_latest_stage_and_those_to_come() -> None:
     policy = justitia(tags="stage")
     policy.arrive(agent("A", 40, stage_costs=(10, 30)))
     policy.submit(inference("A/0"))
@@ -471,9 +471,17 @@ def test_a_revision_scales_the_stages_that_are_ready_and_those_to_come() -> None
     assert policy.tag("A") == 80
     policy.submit(inference("A/2", p=5, d=1, stage=2))  # beyond the plan: as predicted
     assert policy.tag("A") == 86
-    policy.revise("A", 40)
-    assert policy.tag("A") == 46
+    policy.revise("A", 40)  # the stages before the latest keep what they have
+    assert policy.tag("A") == 86
     policy._check()
+
+
+def test_stage_costs_given_as_floats_add_up_exactly() -> None:
+    policy = justitia(tags="stage")
+    policy.arrive(agent("A", 1e17, stage_costs=(1e17, 1.0)))
+    policy.submit(inference("A/0"))
+    policy.submit(inference("A/1", stage=1))
+    assert policy.tag("A") == 10**17 + 1
 
 
 def test_a_revision_moves_what_waits() -> None:

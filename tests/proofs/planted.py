@@ -242,6 +242,15 @@ class OneTagForAllStages(SelectivePampering):
         super().__init__()
 
 
+class SettledAsAWhole(SelectivePampering):
+    """Takes what an early stage was predicted too much out of the last one."""
+
+    def left(self, account: Account) -> None:
+        assert isinstance(account, _Pampered)
+        account.before = account.served_before = 0
+        super().left(account)
+
+
 class BlindToCosts(SelectivePampering):
     """Takes a cost model, and counts in KV token-time all the same."""
 
@@ -452,6 +461,7 @@ FAULTS: dict[Callable[..., object], str] = {
     ReviseIgnored: "revise",
     RevisedFromNow: "revise",
     OneTagForAllStages: "theorem-b-stages",
+    SettledAsAWhole: "stages-settled",
     BlindToCosts: "theorem-b-reserved theorem-b-compute",
     ChargedTwice: "requeue-returns",
     BackToTheEnd: "requeue-returns",

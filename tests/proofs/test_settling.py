@@ -5,9 +5,10 @@ from fractions import Fraction
 import pytest
 from hypothesis import event, given
 
-from justitia.proofs.admissions import Slots
+from justitia.proofs.admissions import Peak, Slots
 from justitia.proofs.bounds import service_lags
 from justitia.proofs.lines import FairLine
+from justitia.proofs.plans import Plan
 from justitia.proofs.scenarios import Scenario
 from justitia.proofs.server import Line
 from justitia.proofs.strategies import scenarios
@@ -36,6 +37,27 @@ def test_dropping_those_that_leave_breaks_the_bound(agents: int) -> None:
     assert worst(Dropping()) < -2 * agents
     assert worst(FairLine()) >= 0
     assert worst(ours()) >= 0
+
+
+def test_stages_are_settled_one_by_one() -> None:
+    """Found by proving it: ``coq/examples/StagesSettledInOne.v``.
+
+    The first stage of the second agent was thought to cost 10 and cost 1; it leaves in
+    step 11. Taking the 9 out of its second stage finishes the third agent too early.
+    """
+    plans = [
+        agent(0, (0, 8), (0, 1), (0, 8)),
+        Plan(3, (((0, 1),), ((4, 2),)), 20, (10, 11)),
+        Plan(9, (((3, 2),),), 10),
+    ]
+    last = [
+        service_lags(run(plans, line, Peak(8)), by_stage=True)[-1]
+        for line in (ours(tags="stage"), FairLine(by_stage=True))
+    ]
+    assert last[0] == last[1]
+    assert last[0].delivered == 49
+    assert last[0].finish == Fraction(589, 10)
+    assert last[0].slack == Fraction(9, 10)
 
 
 def test_the_smallest_instance_of_it() -> None:

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from justitia.policy import create
 from justitia.proofs.admissions import Admission, Lookahead, Peak
-from justitia.proofs.bounds import time_lags
-from justitia.proofs.lines import FairLine
+from justitia.proofs.bounds import replay, time_lags
+from justitia.proofs.lines import FairLine, PolicyLine
 from justitia.proofs.plans import (
     Number,
     Plan,
@@ -23,7 +24,7 @@ from justitia.proofs.plans import (
     kv_token_time,
 )
 from justitia.proofs.scenarios import Scenario
-from justitia.proofs.server import Line
+from justitia.proofs.server import Line, Server
 from justitia.proofs.strategies import errors, peaks, plans
 from tests.proofs.builders import agent, largest, least_slack, longest, ours
 from tests.proofs.wrong import FirstCome
@@ -321,3 +322,25 @@ def test_the_check_can_fail() -> None:
     assert of(FirstCome(work=RESERVED, rate=10)) < -20
     assert of(FairLine(work=RESERVED, rate=10)) >= 0
     assert delivered(RESERVED, (0, 10), 10) == 100
+
+
+@pytest.mark.parametrize(
+    ("cost", "work", "rate", "kept"),
+    [("kv", kv_token_time, 5, False), ("reserved", ReservedTokenTime(), 10, True)],
+)
+def test_cancellations_lose_it_with_the_kv_cost_and_not_with_the_reserved(
+    cost: str, work: Work, rate: int, kept: bool
+) -> None:
+    """What is cut short has delivered little of what it reserved."""
+    mice = [Plan(k, (((0, 10),),), cancelled=k + 1) for k in range(90)]
+    plans = [Plan(0, (((0, 10),) * 9,)), *mice]
+    policy = create("justitia", clock="nominal", capacity=rate, cost=cost)
+    line = PolicyLine(policy, work=work)
+    history = Server(plans, line, Peak(10), work=work).run()
+    reference = replay(history, rate=rate)
+    finish = reference.fair.reached(reference.places[0, 0][0])
+    assert finish is not None
+    end, bound = history.agent_finishes()[0], finish / rate + 2 * 10 - 1
+    assert (end <= bound) is kept
+    if not kept:
+        assert (end, bound) == (180, 163)
