@@ -82,8 +82,10 @@ def make_tiny_model(folder: Path, *, context: int = CONTEXT, seed: int = 7) -> P
         bos_token_id=0,
         eos_token_id=1,
         pad_token_id=2,
-        torch_dtype=torch.bfloat16,
+        # Engines take the type of the weights: in bfloat16 some kernels for CPUs with
+        # AMX die of an illegal instruction on machines that only say they have it.
+        torch_dtype=torch.float32,
     )
     disable_progress_bar()
-    LlamaForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
+    LlamaForCausalLM(config).to(torch.float32).save_pretrained(folder)
     return folder
