@@ -122,7 +122,9 @@ def _record(agent: AgentSpec) -> dict[str, Any]:
         record["arrival"] = agent.arrival
     if agent.weight != 1:
         weight = agent.weight
-        record["weight"] = str(weight) if isinstance(weight, Fraction) else weight
+        record["weight"] = weight
+        if isinstance(weight, Fraction):  # str() would leave out a denominator of 1
+            record["weight"] = f"{weight.numerator}/{weight.denominator}"
     if agent.cancel_after is not None:
         record["cancel_after"] = agent.cancel_after
     if agent.text:
