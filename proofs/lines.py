@@ -196,7 +196,8 @@ class PolicyLine:
 
     def refuse(self, item: Item) -> None:
         """Tell that the head did not fit."""
-        self.policy.refuse(str(item))
+        if callable(refuse := getattr(self.policy, "refuse", None)):
+            refuse(str(item))
 
     def victim(self) -> Item | None:
         """Ask who gives way first."""
@@ -216,7 +217,8 @@ class PolicyLine:
             {str(item): tokens for item, tokens in decode.items()},
         )
         self.policy.serve(told)
-        self.policy.advance(self.step_seconds)
+        if callable(advance := getattr(self.policy, "advance", None)):
+            advance(self.step_seconds)
 
     def finish(self, item: Item) -> None:
         """Tell that an inference ended."""

@@ -6,9 +6,12 @@ another object.
 """
 
 import ast
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
+from math import isfinite
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 from justitia.policy import Agent, Inference, Policy, PolicyError, Step
@@ -24,8 +27,18 @@ NEEDED = (
 where they are."""
 
 
+VERBS = (*NEEDED, "pop", "refuse", "advance", "tag", "_check", "preempts")
 QUESTIONS = ("peek", "order", "victims", "tag", "_check")
 """Verbs that change nothing."""
+
+
+def same(told: Number, exact: Fraction) -> bool:
+    """Return whether a number is the exact one; a float, to 9 digits."""
+    if isinstance(told, float):
+        if not isfinite(told):
+            return False
+        return abs(Fraction(told) - exact) <= max(abs(exact), Fraction(1)) / 10**9
+    return bool(told == exact)
 
 
 class Broken(Exception):
@@ -52,6 +65,8 @@ class Recorder(Policy):
     ----------
     agents, waiting, running
         Who is here, as the verbs leave it if the object does what it should.
+    started
+        What `start` answered last.
     """
 
     def __init__(
@@ -63,6 +78,7 @@ class Recorder(Policy):
         self.agents: dict[str, Agent] = {}
         self.waiting: dict[str, Inference] = {}
         self.running: dict[str, Inference] = {}
+        self.started: object = None
 
     def has(self, verb: str) -> bool:
         """Return whether the object has a verb that is not needed."""
@@ -87,7 +103,11 @@ class Recorder(Policy):
 
     def start(self, inference_id: str) -> Inference:
         """Take an inference out of the line."""
-        self._tell("start", inference_id)
+
+        def unless_it(answer: object) -> str:
+            return "" if id_of(answer) == inference_id else _short(answer)
+
+        self.started = self._tell("start", inference_id, shown=unless_it)
         return self._started(inference_id)
 
     def pop(self) -> Inference | None:
@@ -104,6 +124,8 @@ class Recorder(Policy):
     def requeue(self, inference_id: str) -> None:
         """Put an inference back in line."""
         self._tell("requeue", inference_id)
+        if inference_id not in self.running:
+            raise Broken(f"{inference_id!r} was taken back, which is not running")
         self.waiting[inference_id] = self.running.pop(inference_id)
 
     def finish(self, inference_id: str) -> bool:
@@ -144,9 +166,13 @@ class Recorder(Policy):
         except PolicyError as error:
             self._lines.append(f"{call}  # {_raised(error)}")
             return True
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             self._lines.append(f"{call}  # {_raised(error)}")
-            raise Raised(f"{verb} {_raised(error)}; a PolicyError was due") from None
+            raise Raised(
+                f"{verb} raised {said(error)}; a PolicyError was due"
+            ) from None
         self._lines.append(call if answer is None else f"{call}  # {_short(answer)}")
         return False
 
@@ -203,15 +229,15 @@ class Recorder(Policy):
         call = self._call(verb, arguments)
         try:
             answer = getattr(self._policy, verb)(*arguments)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             self._lines.append(f"{call}  # {_raised(error)}")
-            raise Raised(f"{verb} {_raised(error)}") from None
-        said = "" if answer is None and shown is None else (shown or _short)(answer)
-        if verb == "start":
-            said = ""
+            raise Raised(f"{verb} raised {said(error)}") from None
+        text = "" if answer is None and shown is None else (shown or _short)(answer)
         if verb == "tag" and answer is None:  # which says nothing
             return None
-        self._write(f"{call}  # {said}" if said else call, verb)
+        self._write(f"{call}  # {text}" if text else call, verb)
         return answer
 
     def _write(self, line: str, verb: str) -> None:
@@ -230,9 +256,11 @@ class Recorder(Policy):
         call = self._call(verb, ())
         try:
             found = read()
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             self._lines.append(f"{call}  # {_raised(error)}")
-            raise Raised(f"{verb} {_raised(error)}") from None
+            raise Raised(f"{verb} raised {said(error)}") from None
         self._write(f"{call}  # {_ids(found)}", verb)
         inferences = []
         for one in found:
@@ -279,29 +307,38 @@ class Session:
         options = options or {}
         given = ", ".join(f"{key}={value!r}" for key, value in options.items())
         self.lines.append(f"{called} = {self.name}({given})")
-        return Recorder(self._made(options), self.lines, called)
+        return Recorder(_made(self.make, options), self.lines, called)
+
+    def end_at(self, call: str) -> None:
+        """Forget what came after a call was first made."""
+        for number, line in enumerate(self.lines, 1):
+            if line == call or line.startswith(f"{call}  # "):
+                del self.lines[number:]
+                return
 
     def unseen(self) -> Recorder:
         """Make an object, the calls of which are not."""
-        return Recorder(self._made({}))
+        return Recorder(_made(self.make, {}))
 
-    def _made(self, options: Mapping[str, object]) -> object:
-        try:
-            return self.make(**options)
-        except (Exception, SystemExit) as error:
-            raise Raised(f"making one {_raised(error)}") from None
+
+def _made(make: Callable[..., object], options: Mapping[str, object]) -> object:
+    try:
+        return make(**options)
+    except (Exception, SystemExit) as error:
+        raise Raised(f"making one raised {said(error)}") from None
 
 
 def replay(
-    history: Sequence[str], make: Callable[..., object]
+    history: Iterable[str], make: Callable[..., object]
 ) -> Iterator[tuple[str, str]]:
     """Tell new objects what a history says; yield each line as it comes out now.
 
     Parameters
     ----------
     history
-        Lines as a `Session` writes them. They are read, not executed: only calls of
-        verbs on the objects that the history makes.
+        Lines as a `Session` writes them, indented or not; those that are blank, or
+        nothing but a comment, are passed over. They are read, not executed: only calls
+        of verbs on the objects that the history makes.
     make
         Makes the objects.
 
@@ -309,39 +346,93 @@ def replay(
     ------
     (str, str)
         The line of the history, and the line as it is this time. They are equal where
-        the object is deterministic.
+        the object is deterministic, and where another answers the same: numbers of
+        another type are compared by value, floats to 9 digits.
+
+    Raises
+    ------
+    ValueError
+        If a line is no such call, naming it; also where lines were left out.
     """
     objects: dict[str, Recorder] = {}
-    for text in history:
-        statement = ast.parse(text).body[0]
-        if isinstance(statement, ast.Assign):
-            (target,) = statement.targets
-            assert isinstance(target, ast.Name)
-            assert isinstance(statement.value, ast.Call)
-            options = {
-                str(keyword.arg): _value(keyword.value)
-                for keyword in statement.value.keywords
-            }
-            objects[target.id] = Recorder(make(**options), [], target.id)
-            yield text, text
+    for number, line in enumerate(history, 1):
+        text = line.strip()
+        if not text or text.startswith("#"):
             continue
-        assert isinstance(statement, ast.Expr)
-        call = statement.value
-        assert isinstance(call, ast.Call)
-        assert isinstance(call.func, ast.Attribute)
-        assert isinstance(call.func.value, ast.Name)
-        recorder, verb = objects[call.func.value.id], call.func.attr
-        if verb not in (*NEEDED, "pop", "refuse", "advance", "tag", "_check"):
-            raise ValueError(f"no verb: {verb}")
-        arguments = [_value(argument) for argument in call.args]
-        lines: list[str] = recorder._lines
-        del lines[:]
+        try:
+            now = _replayed(text, objects, make)
+        except (ValueError, SyntaxError, TypeError, KeyError) as error:
+            why = f"lines were left out here; {_WHOLE}" if text[0] == "…" else error
+            raise ValueError(f"line {number}, {text!r}: {why}") from None
+        yield text, text if _same_line(text, now) else now
+
+
+_WHOLE = "--json FILE, or Result.history, has all of them"
+
+
+def _replayed(
+    text: str, objects: dict[str, Recorder], make: Callable[..., object]
+) -> str:
+    """Tell what a line says; return the line as it is this time."""
+    (statement,) = ast.parse(text).body
+    match statement:
+        case ast.Assign(
+            targets=[ast.Name(id=name)], value=ast.Call(args=[], keywords=keywords)
+        ):
+            options = {str(word.arg): _value(word.value) for word in keywords}
+            objects[name] = Recorder(_made(make, options), [], name)
+            return text
+        case ast.Expr(
+            value=ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr=verb), args=given
+            )
+        ):
+            pass
+        case _:
+            raise ValueError("no call of a verb")
+    if name not in objects:
+        raise ValueError(f"nothing made {name}")
+    if verb not in VERBS:
+        raise ValueError(f"no verb: {verb}")
+    recorder, arguments = objects[name], [_value(argument) for argument in given]
+    lines = recorder._lines
+    del lines[:]
+    if verb == "pop" and not recorder.has("pop"):
         with suppress(Broken):
-            if _is_refusal(text):
-                recorder.is_refused(verb, *arguments)
-            else:
-                getattr(recorder, verb)(*arguments)
-        yield text, lines[0]
+            head = recorder.pop()
+            return f"{name}.pop()  # {_id(head)}"
+        return lines[-1].replace(f"{name}.peek(", f"{name}.pop(")
+    with suppress(Broken):
+        if _is_refusal(text):
+            recorder.is_refused(verb, *arguments)
+        else:
+            getattr(recorder, verb)(*arguments)
+    return lines[0] if lines else text  # it has no such verb, or that says nothing
+
+
+def _same_line(told: str, now: str) -> bool:
+    """Return whether two lines are of the same call, and the answers are equal."""
+    (call, _, answer), (call_now, _, answer_now) = (
+        line.partition("  # ") for line in (told, now)
+    )
+    if ast.unparse(ast.parse(call)) != ast.unparse(ast.parse(call_now)):
+        return False
+    if answer == answer_now:
+        return True
+    try:
+        before, after = (_number(said) for said in (answer, answer_now))
+    except (ValueError, SyntaxError, TypeError, KeyError, ZeroDivisionError):
+        return False
+    if isinstance(before, float):
+        before, after = after, before
+    return isfinite(before) and same(after, Fraction(before))
+
+
+def _number(text: str) -> Number:
+    value = _value(ast.parse(text, mode="eval").body)
+    if isinstance(value, int | float | Fraction) and not isinstance(value, bool):
+        return value
+    raise ValueError(f"no number: {text}")
 
 
 def _is_refusal(line: str) -> bool:
@@ -357,10 +448,11 @@ _VALUES: dict[str, Callable[..., object]] = {
 }
 
 
-def _value(node: ast.expr) -> object:
+def _value(node: ast.expr) -> Any:  # noqa: ANN401 - any of `_VALUES`, or a literal
     """Return what an argument in a line stands for."""
     if isinstance(node, ast.Call):
-        assert isinstance(node.func, ast.Name)
+        if not isinstance(node.func, ast.Name) or node.func.id not in _VALUES:
+            raise ValueError(f"no value: {ast.unparse(node)}")
         named = {str(keyword.arg): _value(keyword.value) for keyword in node.keywords}
         return _VALUES[node.func.id](*map(_value, node.args), **named)
     if isinstance(node, ast.Tuple):
@@ -394,8 +486,13 @@ def _argument(value: object) -> str:
     return _short(value)
 
 
+def id_of(answer: object) -> object:
+    """Return the id of an answer, or the answer if it has none."""
+    return getattr(answer, "id", answer)
+
+
 def _id(answer: object) -> str:
-    return _short(getattr(answer, "id", answer))
+    return _short(id_of(answer))
 
 
 def _ids(answers: Sequence[object]) -> str:
@@ -407,9 +504,29 @@ def _raised(error: BaseException) -> str:
     return f"raised {type(error).__name__}" + (f": {text}" if text else "")
 
 
+def said(error: BaseException) -> str:
+    """Return what was raised, and where in files that are not ours."""
+    return _raised(error).removeprefix("raised ") + place(error)
+
+
+def place(error: BaseException) -> str:
+    """Return the last file and line, in brackets, that is none of ours; or nothing."""
+    lines = [
+        f" ({Path(frame.f_code.co_filename).name}:{line})"
+        for frame, line in walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__")).partition(".")[0] not in _NOT_THEIRS
+    ]
+    return lines[-1] if lines else ""
+
+
+_NOT_THEIRS = ("justitia", "importlib")
+
+
 def _short(value: object, text: Callable[[object], str] = repr) -> str:
     try:
         said = text(value)
-    except Exception as error:  # whatever somebody's __repr__ does
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever somebody's __repr__ does
         said = f"<{type(value).__name__}, whose text raised {type(error).__name__}>"
     return said if len(said) <= MOST_SHOWN else said[: MOST_SHOWN - 1] + "…"

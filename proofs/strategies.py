@@ -1,6 +1,10 @@
 """What Hypothesis draws: agents, servers, and luck, all exact, all small.
 
-For tests of a scheduler of your own::
+For tests of a scheduler of your own, any object with the verbs::
+
+    from hypothesis import given
+    from justitia.proofs.lines import PolicyLine
+    from justitia.proofs.strategies import scenarios
 
     @given(scenarios(most_stages=3))
     def test_everything_ends(scenario):
@@ -11,8 +15,8 @@ Everything shrinks to one agent of one inference (0, 1) with weight 1 that arriv
 on a server of one slot, predicted exactly, with nothing cancelled, paused or preempted.
 Every knob has a default; a knob that says ``most`` is the most of something.
 
-Needs Hypothesis: ``pip install justitia[proofs]``. Nothing else in `justitia.proofs`
-does but `justitia.proofs.machine`.
+Needs Hypothesis: in a clone, ``pip install '.[proofs]'``. In `justitia.proofs` so do
+`machine`, `properties` and `verify`, and nothing else.
 """
 
 from collections.abc import Sequence

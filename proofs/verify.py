@@ -4,7 +4,7 @@
 `justitia.policy.Policy`, looks for a history that breaks a property, and makes what it
 finds as small as it can. Results repeat from the seed. Nothing is written anywhere.
 
-Needs Hypothesis: ``pip install justitia[proofs]``.
+Needs Hypothesis: in a clone, ``pip install '.[proofs]'``.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +18,7 @@ from hypothesis import seed as seeded
 from hypothesis.errors import HypothesisException
 
 from justitia.proofs.properties import ALL, Family, Property
-from justitia.proofs.recorder import NEEDED, Broken, Session
+from justitia.proofs.recorder import NEEDED, Broken, Session, said
 
 SCHEMA = 1
 """Of `Report.document`: raised when a key changes its meaning, or goes."""
@@ -116,10 +116,10 @@ def check_usable(make: Callable[..., object]) -> None:
     """
     try:
         policy = make()
-    except (Exception, SystemExit) as error:
-        raise Unusable(
-            f"cannot be made without arguments: {type(error).__name__}: {error}"
-        ) from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise Unusable(f"cannot be made without arguments: {said(error)}") from error
     missing = [verb for verb in NEEDED if not callable(getattr(policy, verb, None))]
     if missing:
         raise Unusable(f"has no {', '.join(missing)}")
@@ -191,7 +191,9 @@ def _not_offered(one: Property, make: Callable[..., object]) -> str:
     """Return what an object lacks that a property needs, or nothing."""
     try:
         policy = make(**one.needs)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         if not one.needs:
             return ""  # whatever it is, the property will meet it
         options = ", ".join(f"{key}={value!r}" for key, value in one.needs.items())

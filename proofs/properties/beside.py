@@ -7,7 +7,7 @@ from math import floor
 from justitia.policy import Agent, Inference, Step
 from justitia.proofs.plans import Number, Size, Work, delivered, kv_token_time
 from justitia.proofs.properties.base import expect
-from justitia.proofs.recorder import Recorder
+from justitia.proofs.recorder import Recorder, same
 from justitia.proofs.reference import FairReference
 
 
@@ -46,12 +46,16 @@ class Beside:
         self, name: str, cost: Number, *sizes: Size, weight: Number = 1
     ) -> list[str]:
         """Let an agent arrive with some inferences, (0, 1) unless told."""
+        self.arrive(name, cost, weight)
+        return [self.submit(name, p, d) for p, d in sizes or ((0, 1),)]
+
+    def arrive(self, name: str, cost: Number, weight: Number = 1) -> None:
+        """Let an agent arrive that submits nothing yet."""
         self.policy.arrive(Agent(name, cost, weight))
         self.count += 1
         key = self._keys[name] = self.count
         self.fair.arrive(key, cost, weight)
         self._asked[key], self._got[key] = Fraction(cost), Fraction(0)
-        return [self.submit(name, p, d) for p, d in sizes or ((0, 1),)]
 
     def submit(self, name: str, p: int = 0, d: int = 1) -> str:
         """Submit another inference of an agent; return its id."""
@@ -100,6 +104,16 @@ class Beside:
         key = self._keys[inference.agent]
         return self.fair.finish_level(key), key, self._seqs[inference.id]
 
+    def check_victims(self) -> None:
+        """Compare who should give way with the order of those who run, backwards."""
+        running = self.policy.running.values()
+        should = [one.id for one in sorted(running, key=self.place, reverse=True)]
+        victims = [one.id for one in self.policy.victims()]
+        expect(
+            victims == should,
+            f"the victims are {victims}, and should be {should}, last in order first",
+        )
+
     def check(self) -> None:
         """Compare the line with the order of the reference's finishes, and the tags."""
         should = sorted(self.policy.waiting.values(), key=self.place)
@@ -122,13 +136,6 @@ class Beside:
                     f"the tag of {name} is {tag}, and the fair reference finishes it "
                     f"at {level}",
                 )
-
-
-def same(told: Number, exact: Fraction) -> bool:
-    """Return whether a number is the exact one; a float, to 9 digits."""
-    if isinstance(told, float):
-        return abs(Fraction(told) - exact) <= max(abs(exact), Fraction(1)) / 10**9
-    return bool(told == exact)
 
 
 BIG = 100
@@ -159,11 +166,11 @@ class Race(Beside):
         """Let the newcomer arrive, at a level that a mistake takes to be `wrong`."""
         low, high = sorted((self.level, Fraction(wrong)))
         if low < high:
-            self.join("new", _between(MARK - high, MARK - low))
+            self.join("new", between(MARK - high, MARK - low))
         self.check()
 
 
-def _between(low: Fraction, high: Fraction) -> Number:
+def between(low: Fraction, high: Fraction) -> Number:
     """Return a number between two, an integer or else one of few digits."""
     for denominator in range(1, 1000):
         numerator = floor((low + high) / 2 * denominator)

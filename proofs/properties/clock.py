@@ -5,16 +5,20 @@ agents the wrong way round, whatever the numbers; see `Race`. Where the object h
 `tag`, tags are compared as well, exactly.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
+from math import isqrt
 
 from hypothesis import strategies as st
 
 from justitia.proofs.plans import Number, Size, kv_token_time
 from justitia.proofs.properties.base import Family, Property, expect
-from justitia.proofs.properties.beside import BIG, Beside, Race
+from justitia.proofs.properties.beside import BIG, Beside, Race, between
 from justitia.proofs.properties.walks import Event, Walk, histories, pick
 from justitia.proofs.recorder import Session
 from justitia.proofs.strategies import weights
+
+_Mistake = Callable[[Fraction, Fraction, Fraction], Fraction]
 
 # The order, and that it stays --------------------------------------------------------
 
@@ -113,6 +117,41 @@ def _tags_stay_anyhow(session: Session, history: list[Event]) -> None:
         before, tags = policy.line(), policy.tags()
 
 
+def _tag_at_arrival(session: Session, case: tuple[int, int, bool]) -> None:
+    """Let an agent arrive, serve another, and only then let it submit."""
+    cost, tokens, first = case
+    beside = Beside(session.policy())
+    (worker,) = beside.join("worker", BIG, (0, 99))
+    beside.policy.start(worker)
+    beside.arrive("early", BIG + cost)
+    beside.step({worker: tokens})
+    beside.join("late", between(BIG + cost - beside.level, Fraction(BIG + cost)))
+    if first:
+        beside.step({worker: 1})
+    beside.submit("early")
+    beside.check()
+
+
+# Who gives way ------------------------------------------------------------------------
+
+
+def _give_way(session: Session, case: tuple[list[int], list[int]]) -> None:
+    """Start agents of some costs, in some order."""
+    costs, order = case
+    beside = Beside(session.policy())
+    ids = [beside.join(f"a{n}", cost, (1, 2))[0] for n, cost in enumerate(costs)]
+    for number in order:
+        if number < len(ids):
+            beside.policy.start(ids[number])
+    beside.check_victims()
+
+
+def _give_way_anyhow(session: Session, history: list[Event]) -> None:
+    beside = Beside(session.policy())
+    for _ in _WalkBeside(beside).tell_all(history):
+        beside.check_victims()
+
+
 # How fast virtual time goes ----------------------------------------------------------
 
 sizes_of_small = st.lists(st.integers(1, 4), min_size=1, max_size=3)
@@ -173,6 +212,48 @@ def _cancelled(session: Session, case: tuple[Size, int, int]) -> None:
     work = got + race.step({worker: 1})
     until = min(work, Fraction(3 * (got + extra)))
     race.finish(wrong=until / 3 + (work - until) / 2)  # as if it were owed all
+
+
+def _settled(
+    session: Session, case: tuple[Size, Number, Fraction], mistake: _Mistake
+) -> None:
+    """Let an agent of some weight leave, and serve until the reference is through."""
+    size, weight, factor = case
+    got = Fraction(kv_token_time(*size))
+    cost = got * factor
+    race = Race(session.policy())
+    worker = race.run("worker", 9 * BIG, (0, 99))
+    whole = cost.numerator if cost.denominator == 1 else cost
+    brief = race.run("brief", whole, size, weight=weight)
+    race.step({brief: size[1]})
+    race.policy.finish(brief)
+    left_at = race.level
+    race.leave("brief")
+    share = 2 + Fraction(weight)
+    tags = [min(got, cost) / Fraction(weight), mistake(got, cost, Fraction(weight))]
+    until = share * max(tags) - got
+    work = got + race.step({worker: isqrt(max(0, int(2 * until))) + 2})
+    nothing = Fraction(0)
+    then = share * max(left_at, tags[1])  # delivered in all when it goes, by mistake
+    race.finish(wrong=min(work, then) / share + max(nothing, work - then) / 2)
+
+
+def _unweighted(got: Fraction, cost: Fraction, weight: Fraction) -> Fraction:
+    return cost / weight - (cost - got)
+
+
+def _beyond(got: Fraction, cost: Fraction, weight: Fraction) -> Fraction:
+    return got / weight
+
+
+def _settled_unweighted(session: Session, case: tuple[Size, Number, Fraction]) -> None:
+    """Let an agent of a weight leave that got less than was predicted."""
+    _settled(session, case, _unweighted)
+
+
+def _settled_beyond(session: Session, case: tuple[Size, Number, Fraction]) -> None:
+    """Let an agent leave that got more than was predicted, and is still active."""
+    _settled(session, case, _beyond)
 
 
 def _cancelled_unserved(session: Session, case: tuple[int, int]) -> None:
@@ -315,6 +396,9 @@ def _revised_late(session: Session, case: tuple[int, int, int]) -> None:
 
 tokens = st.integers(1, 4)
 prompts = st.integers(2, 9)
+few = st.tuples(st.integers(0, 3), st.integers(2, 3))
+over = [Fraction(2), Fraction(3, 2), Fraction(3)]  # what was predicted, to what came
+short = st.sampled_from([Fraction(1, 2), Fraction(2, 3), Fraction(3, 4)])
 fair = histories(
     "join", "submit", "serve", "serve", "start", "requeue", "finish", "leave", "revise"
 )
@@ -336,6 +420,25 @@ PROPERTIES = (
                 histories("join", "join", "submit", "serve", "start", "finish"),
                 _tags_stay_anyhow,
             ),
+        ),
+    ),
+    Property(
+        "tag-at-arrival",
+        "An agent has its place from when it arrived, not from its first inference.",
+        (Family(st.tuples(prompts, tokens, st.booleans()), _tag_at_arrival),),
+    ),
+    Property(
+        "victims-reversed",
+        "Of those who run the last in the fair order gives way first.",
+        (
+            Family(
+                st.tuples(
+                    st.lists(st.integers(1, 5), min_size=2, max_size=4),
+                    st.permutations(range(4)),
+                ),
+                _give_way,
+            ),
+            Family(fair, _give_way_anyhow),
         ),
     ),
     Property(
@@ -369,6 +472,16 @@ PROPERTIES = (
                 _cancelled,
             ),
             Family(st.tuples(prompts, tokens), _cancelled_unserved),
+            Family(
+                st.tuples(
+                    few, st.sampled_from([2, 3, Fraction(1, 2)]), st.sampled_from(over)
+                ),
+                _settled_unweighted,
+            ),
+            Family(
+                st.tuples(few, st.sampled_from([1, Fraction(1, 2)]), short),
+                _settled_beyond,
+            ),
         ),
     ),
     Property(

@@ -17,8 +17,8 @@ from justitia.proofs.bounds import ServiceLag, service_lags
 from justitia.proofs.lines import FairLine, PolicyLine
 from justitia.proofs.plans import Plan, Work, kv_token_time
 from justitia.proofs.properties.base import Family, Property, expect
-from justitia.proofs.properties.beside import BIG, Race, same
-from justitia.proofs.recorder import Session
+from justitia.proofs.properties.beside import BIG, Race
+from justitia.proofs.recorder import Broken, Session, same
 from justitia.proofs.scenarios import Scenario
 from justitia.proofs.server import History
 from justitia.proofs.strategies import scenarios
@@ -41,8 +41,11 @@ def _lags(
     worst = max((lag.delivered - lag.bound for lag in lags), default=-inf)
     if worst > -inf:
         target(float(worst), label="how far a start is beyond the bound")
-    for lag in lags:
-        expect(lag.slack >= 0, _late(lag))
+    late = [lag for lag in lags if lag.slack < 0]
+    if late:
+        first = min(late, key=lambda lag: lag.delivered)
+        session.end_at(f"policy.start({str(first.item)!r})")
+        raise Broken(_late(first))
     return history, lags
 
 
@@ -117,6 +120,8 @@ def _ends_in_time(session: Session, scenario: Scenario) -> None:
     for lag in lags:
         end = delivered[history.finishes[lag.item]]
         latest = lag.bound + lag.cost
+        if end > latest:
+            session.end_at(f"policy.finish({str(lag.item)!r})")
         expect(
             end <= latest,
             f"{lag.item} ended after {end} was delivered, and {latest} is the most",
@@ -213,8 +218,7 @@ PROPERTIES = (
     ),
     Property(
         "stages-settled",
-        "Who leaves is settled by its last stage; earlier ones keep what they were "
-        "predicted.",
+        "Who leaves is settled by its last stage; earlier ones keep their predictions.",
         (
             Family(overestimated(), _as_the_reference),
             Family(

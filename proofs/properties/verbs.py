@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterator
+from fractions import Fraction
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -21,7 +22,7 @@ from justitia.proofs.properties.walks import (
     histories,
     lives,
 )
-from justitia.proofs.recorder import Recorder, Session
+from justitia.proofs.recorder import Recorder, Session, id_of
 
 History = list[Event]
 
@@ -78,6 +79,70 @@ def _order_is_pops(session: Session, history: History) -> None:
             head is not None and popped[-1] == head.id == expected,
             f"repeated pop gave {popped}, and order() was {line}",
         )
+
+
+def _start_returns(session: Session, history: History) -> None:
+    policy = session.policy()
+    for event in Walk(policy).tell_all(history):
+        if event.what == "start":
+            one = list(policy.running)[-1]
+            expect(
+                id_of(policy.started) == one,
+                f"start({one!r}) answered {policy.started!r}, and not the inference",
+            )
+
+
+# Steps --------------------------------------------------------------------------------
+
+
+def _passes_over(session: Session, history: History) -> None:
+    """Tell of steps of who does not run; a twin is not told of them."""
+    policy, twin = session.policy(), session.unseen()
+    strangers = ["nobody/0"]
+    for _ in Walk(policy, twin).tell_all(history):
+        strangers += [one for one in _live(policy) if one not in strangers]
+        step = {one: 1 for one in strangers if one not in policy.running}
+        policy.serve(Step(step, dict(step)))
+    _look(policy)
+    _alike(policy, twin, "that was not told of who does not run")
+
+
+def _served_stranger(session: Session, case: tuple[str, int]) -> None:
+    """Tell of a step in which one is named that does not run; a twin is not told.
+
+    A newcomer is before the marker if that one was served, and else behind.
+    """
+    stranger, tokens = case
+    policy, twin = session.policy(), session.unseen()
+    for one in (policy, twin):
+        one.arrive(Agent("mark", 1000))
+        one.submit(Inference("mark/0", "mark", 0, 9))
+        one.arrive(Agent("worker", 100))
+        for number in range(2):
+            one.submit(Inference(f"worker/{number}", "worker", 0, 99))
+            one.start(f"worker/{number}")
+        one.finish("worker/1")
+    policy.serve(Step({}, {"worker/0": 1, stranger: tokens}))
+    twin.serve(Step({}, {"worker/0": 1}))
+    for one in (policy, twin):
+        one.arrive(Agent("new", Fraction(3997, 4)))  # a level of 3/4 decides
+        one.submit(Inference("new/0", "new", 0, 1))
+    _alike(policy, twin, f"that was not told of {stranger}")
+
+
+def _step_stays(session: Session, history: History) -> None:
+    """Look at the steps that were told of afterwards."""
+    policy = session.policy()
+    walk = Walk(policy)
+    for event in history:
+        if event.what != "serve":
+            walk.tell(event)
+            continue
+        decode = dict.fromkeys(policy.running, event.tokens[0])
+        step = Step(dict.fromkeys(decode, 1), dict(decode))
+        policy.serve(step)
+        kept = step.prefill == dict.fromkeys(decode, 1) and step.decode == decode
+        expect(kept, f"of a step of {decode} the object left {dict(step.decode)}")
 
 
 # Staying and coming back ----------------------------------------------------------
@@ -307,7 +372,8 @@ def _in_one_agent(session: Session, order: list[int]) -> None:
 def _no_leak(session: Session, history: History) -> None:
     """Let everybody end and leave, and one more come and go; then look for the ids."""
     policy = session.policy()
-    walk, seen = Walk(policy), set[str]()
+    names = [f"agent {name}" for name in NAMES]  # no words of somebody's settings
+    walk, seen = Walk(policy, names=names), set[str]()
     for _ in walk.tell_all(history):
         seen |= {*policy.agents, *_live(policy)}
     for one in list(_live(policy)):
@@ -341,13 +407,25 @@ def _strings(root: object) -> set[str]:
         seen.add(id(item))
         if isinstance(item, str):
             found.add(item)
+        elif isinstance(item, dict):  # of which gc does not tell keys that are strings
+            todo += [*dict.keys(item), *dict.values(item), *gc.get_referents(item)]
         elif isinstance(item, FunctionType):
             todo += [*(item.__closure__ or ()), *(item.__defaults__ or ())]
         elif isinstance(item, MethodType):
             todo += [item.__self__, item.__func__]
         elif not isinstance(item, type | ModuleType | BuiltinFunctionType):
-            todo += gc.get_referents(item)
+            names = _attributes(item)
+            seen.add(id(names))  # what attributes are called is nobody's id
+            todo += [*names.values(), *gc.get_referents(item)]
     return found
+
+
+def _attributes(item: object) -> dict[str, object]:
+    try:
+        names = object.__getattribute__(item, "__dict__")
+    except AttributeError:
+        return {}
+    return names if isinstance(names, dict) else {}
 
 
 def _checks(session: Session, history: History) -> None:
@@ -366,6 +444,26 @@ PROPERTIES = (
         "total",
         "All that was submitted and has not ended is in order() or in victims(), once.",
         (Family(anything, _total), Family(lived, _total_then)),
+    ),
+    Property(
+        "start-returns",
+        "start answers with the inference that it starts.",
+        (Family(anything, _start_returns),),
+    ),
+    Property(
+        "steps-pass-over",
+        "Ids in a step that do not run are passed over; the step stays as it is.",
+        (
+            Family(
+                st.tuples(
+                    st.sampled_from(["mark/0", "worker/1", "nobody/0"]),
+                    st.integers(1, 4),
+                ),
+                _served_stranger,
+            ),
+            Family(histories("start", "serve", most=6), _step_stays),
+            Family(anything, _passes_over),
+        ),
     ),
     Property(
         "order-is-pops",

@@ -124,12 +124,19 @@ class Walk:
         Told the same.
     backwards
         The mappings in a step are told to the others in the opposite order.
+    names
+        Of agents, in order of arrival.
     """
 
     def __init__(
-        self, policy: Recorder, *others: Recorder, backwards: bool = False
+        self,
+        policy: Recorder,
+        *others: Recorder,
+        backwards: bool = False,
+        names: Sequence[str] = NAMES,
     ) -> None:
         self.policy, self.others, self.backwards = policy, others, backwards
+        self.names = names
         self._joined = 0
         self._submitted: dict[str, int] = {}
         self.last_started: str | None = None
@@ -150,10 +157,10 @@ class Walk:
             getattr(policy, verb)(*arguments)
 
     def _join(self, event: Event) -> bool:
-        free = [name for name in NAMES if name not in self.policy.agents]
+        free = [name for name in self.names if name not in self.policy.agents]
         if not free:
             return False
-        name = next((n for n in NAMES[self._joined :] if n in free), free[0])
+        name = next((n for n in self.names[self._joined :] if n in free), free[0])
         self._joined += 1
         self._submitted[name] = 0  # who comes again has the ids of before
         self._each("arrive", Agent(name, event.cost, event.weight))

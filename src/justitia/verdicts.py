@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # it needs hypothesis
 
 SHOWN = 60
 """Lines of a history that are printed; the JSON has all."""
+_ALL = "--json FILE has all"
 _WIDE = 1000
 """Columns of the page that is laid out: a terminal wraps what is too wide for it."""
 _STYLES = {"held": "green", "broken": "bold red", "not offered": "dim"}
@@ -33,7 +34,8 @@ def show(report: Report) -> None:
             _show_broken(console, result)
     counts = Counter(result.status for result in report.results)
     said = ", ".join(f"{counts[one]} {one}" for one in _STYLES if counts[one])
-    console.print(f"\n{len(report.results)} properties: {said}.")
+    count = len(report.results)
+    console.print(f"\n{count} propert{'y' if count == 1 else 'ies'}: {said}.")
 
 
 def _table(report: Report) -> Table:
@@ -57,6 +59,10 @@ def _show_broken(console: Console, result: Result) -> None:
     lines = result.history
     if len(lines) > SHOWN:
         more = len(lines) - SHOWN
-        lines = (*lines[: SHOWN // 2], f"… {more:,} lines", *lines[-SHOWN // 2 :])
+        lines = (
+            *lines[: SHOWN // 2],
+            f"… {more:,} lines left out ({_ALL})",
+            *lines[-SHOWN // 2 :],
+        )
     for line in lines:
         console.print(f"    {line}")

@@ -2,9 +2,10 @@
 
 import importlib
 import importlib.util
+import io
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,8 @@ def verify_settings(settings: VerifySettings) -> bool:
         raise VerifyError(f"--property: {error}") from error
     with ExitStack() as stack:
         stack.enter_context(_current_folder_importable())
+        aside = stack.enter_context(ExitStack())
+        aside.enter_context(redirect_stdout(_Aside()))
         make = load(settings.target)
         try:
             suite.check_usable(make)
@@ -99,11 +102,30 @@ def verify_settings(settings: VerifySettings) -> bool:
                 progress=lambda done: bars.tell(_BAR, done),
             )
             bars.tell(_BAR, -1)
-        if json is not None:
-            json.save(dumps(report.document(version=__version__)).encode())
-    if settings.json_file != STANDARD:
-        show(report)
+        aside.close()
+        try:
+            if settings.json_file != STANDARD:
+                show(report)
+        finally:  # what cannot be shown can be saved, and the other way round
+            if json is not None:
+                json.save(dumps(report.document(version=__version__)).encode())
     return report.held
+
+
+class _Aside(io.TextIOBase):
+    """Where the scheduler prints to: standard error, which it cannot close."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if sys.stderr is not None:
+            sys.stderr.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        if sys.stderr is not None:
+            sys.stderr.flush()
 
 
 def load(target: str) -> Callable[..., object]:
@@ -121,9 +143,14 @@ def load(target: str) -> Callable[..., object]:
         )
     try:
         module = _module(module_name)
-    except (Exception, SystemExit) as error:
-        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-        raise VerifyError(f"{module_name}: cannot be imported: {reason}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        from justitia.proofs.recorder import said  # noqa: PLC0415 - may be missing
+
+        raise VerifyError(
+            f"{module_name}: cannot be imported: {said(error)}"
+        ) from error
     found: Any = module
     for part in attribute.split("."):
         try:

@@ -242,9 +242,90 @@ def test_a_long_history_is_cut_in_the_middle(
     ran = justitia("verify", "mine:Bad")
     assert ran.out.splitlines()[-5:-2] == [
         "    policy = Bad()",
-        "    … 2 lines",
+        "    … 2 lines left out (--json FILE has all)",
         "    policy.arrive(Agent('d', 7))",
     ]
+
+
+PRINTING = """\
+import asyncio
+import sys
+from justitia.policy import SelectivePampering
+
+print("imported")
+
+class Prints(SelectivePampering):
+    def __init__(self):
+        print("made")
+        super().__init__()
+
+class Closes(Prints):
+    def leave(self, agent_id):
+        sys.stdout.close()
+        return super().leave(agent_id)
+
+class Cancels(SelectivePampering):
+    def peek(self):
+        raise asyncio.CancelledError
+
+class Leaves(SelectivePampering):
+    def __init__(self):
+        raise GeneratorExit("enough")
+"""
+
+
+@pytest.mark.parametrize("name", ["Prints", "Closes"])
+def test_what_a_scheduler_prints_is_not_in_the_report(
+    name: str, justitia: Justitia
+) -> None:
+    Path("theirs.py").write_text(PRINTING)
+    ran = justitia("verify", f"theirs.py:{name}", "--property", "total", "--json", "-")
+    assert ran.code == 0
+    assert json.loads(ran.out)["held"]
+    assert ran.err.startswith("imported\nmade\n")
+
+
+def test_what_is_no_exception_is_told_too(justitia: Justitia) -> None:
+    Path("theirs.py").write_text(PRINTING)
+    ran = justitia("verify", "theirs.py:Cancels", "--property", "total")
+    assert ran.code == 1
+    assert "\npeek raised CancelledError (theirs.py:19)\n" in ran.out
+    assert ran.out.endswith("\n1 property: 1 broken.\n")
+    ran = justitia("verify", "theirs.py:Leaves")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.endswith(
+        "justitia: theirs.py:Leaves: cannot be made without arguments: "
+        "GeneratorExit: enough (theirs.py:23)\n"
+    )
+
+
+def test_a_line_of_a_module_that_cannot_be_imported_is_told(justitia: Justitia) -> None:
+    Path("broken_one.py").write_text("\n\n1 / 0\n")
+    ran = justitia("verify", "broken_one.py:X")
+    assert ran.err.endswith("division by zero (broken_one.py:3)\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_report_that_cannot_be_saved_is_shown() -> None:
+    ran = process(
+        *("verify", "mine:Bad", "--property", "bad-input", "--json", "/dev/full")
+    )
+    assert ran.returncode == 1
+    assert "bad-input is broken" in ran.stdout
+    assert "justitia: /dev/full: cannot be written: No space left" in ran.stderr
+
+
+def test_a_report_that_cannot_be_shown_is_saved(
+    justitia: Justitia, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken_pipe(_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("justitia.verifying.show", broken_pipe)
+    monkeypatch.setattr(cli, "_forget_output", lambda: None)
+    ran = justitia("verify", "mine:Bad", "--json", "a.json")
+    assert ran.code == 1
+    assert json.loads(Path("a.json").read_text())["held"] is False
 
 
 def test_ctrl_c(justitia: Justitia, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from justitia.policy import (
     VirtualClock,
     create,
 )
-from justitia.policy.exact import Exact, Number
+from justitia.policy.exact import Exact, Number, exactly
 from justitia.policy.justitia import _Pampered
 from justitia.policy.ledger import Account, Entry
 
@@ -116,8 +116,38 @@ class TagsRecomputed(SelectivePampering):
         for other in self._accounts.values():
             assert isinstance(other, _Pampered)
             self.clock.leave(other.seq)
-            self._promise(other, other.cost, 0)
+            self._promise(other, exactly(other.cost), 0)
         return super().account(agent, seq)
+
+
+class TagAtSubmit(SelectivePampering):
+    """An agent has its tag from its first inference on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._has: set[int] = set()
+
+    def submitted(self, entry: Entry) -> None:
+        account = entry.account
+        assert isinstance(account, _Pampered)
+        if account.seq not in self._has:
+            self._has.add(account.seq)
+            self.clock.leave(account.seq)
+            self._promise(account, exactly(account.cost))
+
+
+class VictimsInOrder(SelectivePampering):
+    """Who is first in the order gives way first."""
+
+    def victims(self) -> Iterator[Inference]:
+        return iter(list(super().victims())[::-1])
+
+
+class VictimsById(SelectivePampering):
+    """Who gives way is decided by the id."""
+
+    def victims(self) -> Iterator[Inference]:
+        return iter(sorted(super().victims(), key=lambda one: one.id))
 
 
 class _StaleClock(VirtualClock):
@@ -155,6 +185,26 @@ class OwedInFull(SelectivePampering):
     def left(self, account: Account) -> None:
         assert isinstance(account, _Pampered)
         account.service = account.promised
+        super().left(account)
+
+
+class SettledWithoutWeight(SelectivePampering):
+    """What an agent did not get is taken out of its tag as if its weight were 1."""
+
+    def left(self, account: Account) -> None:
+        assert isinstance(account, _Pampered)
+        less = account.promised - exactly(account.service)
+        if less > 0:
+            account.service = account.promised - less * Fraction(account.agent.weight)
+        super().left(account)
+
+
+class SettledBeyond(SelectivePampering):
+    """An agent stays in the reference for all it got, though it asked for less."""
+
+    def left(self, account: Account) -> None:
+        assert isinstance(account, _Pampered)
+        account.promised = max(account.promised, exactly(account.service))
         super().left(account)
 
 
@@ -232,7 +282,7 @@ class RevisedFromNow(SelectivePampering):
     def revised(self, account: Account) -> None:
         assert isinstance(account, _Pampered)
         self.clock.leave(account.seq)
-        self._promise(account, account.cost, 0)
+        self._promise(account, exactly(account.cost), 0)
 
 
 class OneTagForAllStages(SelectivePampering):
@@ -311,6 +361,18 @@ class Leaks(SelectivePampering):
         self._gone.append(account)
 
 
+class Counts(SelectivePampering):
+    """How many tokens an inference has had is remembered for ever, by its id."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._had: dict[str, int] = {}
+
+    def served(self, step: Step) -> None:
+        super().served(step)
+        self._had |= step.decode
+
+
 class KeepsTheRunning(SelectivePampering):
     """What runs is still there after its agent has left."""
 
@@ -331,6 +393,41 @@ class Raises(SelectivePampering):
     def left(self, account: Account) -> None:
         self.clock.leave(account.seq)
         _ = 1 / account.service
+
+
+class StartsInSilence(SelectivePampering):
+    """start answers nothing."""
+
+    def start(self, inference_id: str) -> Inference:
+        super().start(inference_id)
+        return None  # type: ignore[return-value]
+
+
+class RaisesOnStrangers(SelectivePampering):
+    """A step must be of those who run."""
+
+    def served(self, step: Step) -> None:
+        for one in step.decode:
+            _ = self._running[one]
+        super().served(step)
+
+
+class ServesTheWaiting(SelectivePampering):
+    """Who waits is delivered what a step says."""
+
+    def served(self, step: Step) -> None:
+        for one, tokens in step.decode.items():
+            if one in self._waiting:
+                self._share(tokens)
+        super().served(step)
+
+
+class EatsTheStep(SelectivePampering):
+    """Takes out of a step what it has read."""
+
+    def served(self, step: Step) -> None:
+        super().served(step)
+        step.decode.clear()  # type: ignore[attr-defined]
 
 
 class OrderIsNotPops(SelectivePampering):
@@ -449,9 +546,14 @@ FAULTS: dict[Callable[..., object], str] = {
     Backfills: "head-stays",
     ReallyUnfinished: "active-in-reference ended-stays",
     TagsRecomputed: "tags-stay",
+    TagAtSubmit: "tag-at-arrival",
+    VictimsInOrder: "victims-reversed",
+    VictimsById: "victims-reversed",
     StaleRate: "rate-at-departures",
     DroppedAtItsEnd: "ended-stays",
     OwedInFull: "ended-stays",
+    SettledWithoutWeight: "ended-stays",
+    SettledBeyond: "ended-stays",
     HeldIsService: "prefill-is-nothing",
     nominal_clock: "delivered-not-nominal",
     NominalSteps: "delivered-not-nominal",
@@ -467,8 +569,13 @@ FAULTS: dict[Callable[..., object], str] = {
     BackToTheEnd: "requeue-returns",
     LosesWhatComesBack: "total",
     Leaks: "no-leak",
+    Counts: "no-leak",
     KeepsTheRunning: "total",
     Raises: "total",
+    StartsInSilence: "start-returns",
+    RaisesOnStrangers: "steps-pass-over",
+    ServesTheWaiting: "steps-pass-over",
+    EatsTheStep: "steps-pass-over",
     OrderIsNotPops: "order-is-pops",
     EndlessOrder: "total",
     NotTheSame: "deterministic",

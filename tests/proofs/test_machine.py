@@ -12,6 +12,7 @@ from justitia.policy.costs import ReservedTokenTime
 from justitia.policy.exact import Number
 from justitia.policy.ledger import Account
 from justitia.proofs.machine import Call, PolicyMachine
+from justitia.proofs.recorder import NEEDED
 
 
 class ByAgent(PolicyMachine):
@@ -271,6 +272,24 @@ def test_its_own_order_can_fail() -> None:
     )
     with pytest.raises(AssertionError, match="out of order"):
         briefly(machine)
+
+
+class Bare:
+    """Has the verbs that there must be, and no others."""
+
+    def __init__(self) -> None:
+        ours = SelectivePampering()
+        for verb in NEEDED:
+            setattr(self, verb, getattr(ours, verb))
+
+
+class BareMachine(PolicyMachine):
+    def make(self) -> Bare:
+        return Bare()
+
+
+def test_a_scheduler_with_only_the_verbs_that_are_needed() -> None:
+    briefly(BareMachine)
 
 
 def test_a_machine_without_a_scheduler() -> None:

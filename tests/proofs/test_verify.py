@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
@@ -10,8 +11,12 @@ import pytest
 from hypothesis import strategies as st
 
 from justitia.policy import Agent, Inference, SelectivePampering, create
+from justitia.proofs.admissions import Slots
+from justitia.proofs.lines import PolicyLine
+from justitia.proofs.plans import Plan
 from justitia.proofs.properties import ALL, Family, Property, expect
 from justitia.proofs.recorder import NEEDED, Session, replay
+from justitia.proofs.scenarios import Scenario
 from justitia.proofs.verify import (
     BROKEN,
     HELD,
@@ -29,6 +34,8 @@ from tests.proofs.planted import FAULTS
 BY_NAME = {one.name: one for one in ALL}
 VERBS = [
     "total",
+    "start-returns",
+    "steps-pass-over",
     "order-is-pops",
     "head-stays",
     "requeue-returns",
@@ -91,7 +98,7 @@ def test_a_tag_a_stage_is_as_fair_to_agents_of_one(fast: None) -> None:
     def by_stage(cost: str = "kv") -> object:
         return SelectivePampering(tags="stage", cost=cost)
 
-    assert broken(run(by_stage)) == []
+    assert broken(run(by_stage)) == ["tag-at-arrival"]
 
 
 @pytest.mark.parametrize("name", ["fcfs", "agent-fcfs", "sjf", "srjf", "vtc"])
@@ -153,6 +160,13 @@ def test_what_is_found_is_small_and_can_be_replayed(
         assert not all(right), "\n".join(result.history)
 
 
+def test_a_history_ends_where_the_bound_is_broken() -> None:
+    report = run(planted.shortest_remaining, "theorem-b", "no-starvation")
+    starts, ends = (result.history for result in report.results)
+    assert starts[-1].startswith(("policy.start(", "policy.finish("))
+    assert ends[-1].startswith(("policy.start(", "policy.finish("))
+
+
 def create_ours() -> object:
     return create("justitia")
 
@@ -207,7 +221,7 @@ class Unseen(SelectivePampering):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (Exits, "peek raised SystemExit: 3"),
+        (Exits, "peek raised SystemExit: 3 (test_verify.py:LINE)"),
         (Strange, "peek() answered 'd/0', which is no Inference"),
         (Unseen, "peek() answered 'x', which is not waiting"),
     ],
@@ -216,16 +230,20 @@ def test_whatever_an_object_does_is_told(
     make: Callable[..., object], message: str, fast: None
 ) -> None:
     (result,) = run(make, "total").results
-    assert (result.status, result.message) == (BROKEN, message)
+    told = re.sub(r"py:\d+", "py:LINE", result.message)
+    assert (result.status, told) == (BROKEN, message)
+
+
+class Duck:
+    """Has the verbs that there must be, and no others."""
+
+    def __init__(self) -> None:
+        ours = SelectivePampering()
+        for verb in NEEDED:
+            setattr(self, verb, getattr(ours, verb))
 
 
 def test_an_object_need_not_be_a_policy(fast: None) -> None:
-    class Duck:
-        def __init__(self) -> None:
-            ours = SelectivePampering()
-            for verb in NEEDED:
-                setattr(self, verb, getattr(ours, verb))
-
     report = run(Duck, "total", "checks", "fair-order", "no-leak", "head-stays")
     assert [result.status for result in report.results] == [
         HELD,
@@ -235,6 +253,71 @@ def test_an_object_need_not_be_a_policy(fast: None) -> None:
         HELD,
     ]
     assert report.results[1].message == "has no _check"
+
+
+def test_a_line_needs_no_more_than_the_verbs() -> None:
+    plan = Plan(0, (((2, 3), (0, 1)),))
+    scenario = Scenario((plan, plan), Slots(1))
+    ran = [scenario.run(PolicyLine(make())) for make in (Duck, create_ours)]  # type: ignore[arg-type]
+    assert ran[0].finishes == ran[1].finishes
+
+
+# Telling a history again --------------------------------------------------------------
+
+HISTORY = """
+    policy = Ours()
+    # two agents
+
+    policy.arrive(Agent('a', 3))
+    policy.submit(Inference('a/0', 'a', 1, 1))
+    policy.tag('a')  # 3
+    policy._check()
+    policy.refuse('a/0')
+    policy.advance(1)
+    policy.pop()  # 'a/0'
+    policy.pop()  # None
+    policy.requeue('b')  # raised PolicyError: inference 'b' is not running"""
+
+
+class Floats(Duck):
+    """Tells its tags as floats, a little off."""
+
+    def tag(self, _: str) -> float:
+        return 3.0000000001
+
+
+@pytest.mark.parametrize("make", [SelectivePampering, Duck, Floats])
+def test_a_history_is_told_again(make: Callable[..., object]) -> None:
+    told = list(replay(HISTORY.splitlines(), make))
+    assert len(told) == 10
+    for before, now in told[:-1]:
+        assert before == now
+    assert "  # raised PolicyError: " in told[-1][1]
+
+
+def test_other_answers_are_told() -> None:
+    lines = ["p = Ours()", "p.arrive(Agent('a', 3))", "p.tag('a')  # 4"]
+    lines += ["p.pop()  # 'a/0'", "p.requeue('a/0')"]
+    told = [now for _, now in replay(lines, SelectivePampering)]
+    assert told[2:4] == ["p.tag('a')  # 3", "p.pop()  # None"]
+    assert told[4].startswith("p.requeue('a/0')  # raised PolicyError: ")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("… 39 lines left out", "line 2, '… 39 lines left out': lines were left out"),
+        ("from x import y", "line 2, 'from x import y': no call of a verb"),
+        ("p.stop()", "line 2, 'p.stop()': no verb: stop"),
+        ("q.peek()", "line 2, 'q.peek()': nothing made q"),
+        ("p.tag(open('x'))", "no value: open('x')"),
+        ("p.arrive(", "line 2, 'p.arrive(': "),
+        ("p.arrive()", "missing 1 required positional argument"),
+    ],
+)
+def test_a_line_that_is_no_call_is_named(line: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        list(replay(["p = Ours()", line], SelectivePampering))
 
 
 # The report ---------------------------------------------------------------------------
@@ -283,13 +366,20 @@ def test_nothing_is_written(
 
 def test_properties_are_named_and_say_what_holds() -> None:
     assert len(BY_NAME) == len(ALL) == len(choose())
-    with pytest.raises(Unusable, match="no property 'no'; there are: total, order-is"):
+    with pytest.raises(Unusable, match="no property 'no'; there are: total, start-r"):
         choose(["no"])
     for one in ALL:
         assert one.name == one.name.lower()
         assert " " not in one.name
         assert one.says.endswith(".")
         assert len(one.says) <= 80
+
+
+def test_the_page_has_all_properties() -> None:
+    page = Path(__file__, "../../../docs/verify.md").resolve().read_text()
+    for one in ALL:
+        assert f"\n| `{one.name}` | {one.says} |\n" in page
+    assert f"\n{len(ALL)} properties: {len(ALL)} held.\n" in page
 
 
 def test_a_property_of_ones_own() -> None:
