@@ -365,7 +365,7 @@ def test_a_dismissal_ends_the_requests_of_that_agent_only_b25(served: Server) ->
         return str(reasons[-1])
 
     async def doing(client: openai.AsyncOpenAI) -> dict[str, list[str]]:
-        names = ("a1", "a10", "a11")
+        names = ("a10", "a11", "a1")  # the last to come waits behind the others
         streams = {
             agent: [await ask(client, 480, agent=agent, stream=True) for _ in range(4)]
             for agent in names
