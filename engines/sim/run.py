@@ -12,12 +12,13 @@ from justitia.engines.lag import LagMeter, Lump
 from justitia.engines.records import Outcome, RunRecord
 from justitia.engines.results import PICOSECONDS, Results, picoseconds
 from justitia.engines.roster import Roster, Task
+from justitia.engines.scaling import most_tokens
 from justitia.engines.sim.batch import Batch
 from justitia.engines.sim.sequence import Sequence
 from justitia.policy import KVTokenTime, Policy, Step
 from justitia.policy.exact import shown
 from justitia.predictors import Predictor
-from justitia.workloads import AgentSpec, InferenceSpec
+from justitia.workloads import AgentSpec
 
 _WORK = KVTokenTime()
 
@@ -183,7 +184,7 @@ class Run:
         """Announce an agent, unless it is done already or can never be."""
         capacity = self._preset.capacity_tokens
         for inference in spec.inferences:
-            longest = _longest(inference)
+            longest = most_tokens(inference)
             if inference.prompt_tokens + longest > capacity:
                 reason = (
                     f"inference {inference.id} may need {inference.prompt_tokens} + "
@@ -210,7 +211,7 @@ class Run:
                 spec.prompt_tokens,
                 spec.decode_tokens,
                 task.told.decode_tokens,
-                _longest(spec),
+                most_tokens(spec),
             )
             self._sequences[sequence.id] = sequence
             self._batch.add(sequence)
@@ -291,12 +292,6 @@ class Run:
         self._batch._check()
         self._policy._check()
         assert sum(len(m.live) for m in self._roster) == len(self._sequences)
-
-
-def _longest(inference: InferenceSpec) -> int:
-    if inference.max_tokens is None:
-        return inference.decode_tokens
-    return inference.max_tokens
 
 
 def _first(holds: Callable[[int], bool], most: int) -> int:
