@@ -223,6 +223,7 @@ async def _connected(
         headers=headers,
         transport=transport,
         timeout=None,
-        limits=httpx.Limits(max_connections=None),
+        # A server may close a connection at rest just as it is used again.
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
     ) as client:
         yield client

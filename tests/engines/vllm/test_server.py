@@ -118,9 +118,9 @@ def test_agents_go_in_the_order_of_their_tags(served: Server) -> None:
             ended.append(agent)
 
         long = [
-            asyncio.create_task(one("long", 100, 200 * 8_000, 200)) for _ in range(200)
+            asyncio.create_task(one("long", 200, 120 * 24_000, 120)) for _ in range(120)
         ]
-        await until(served, lambda state: state["waiting"] >= 120)
+        await until(served, lambda state: state["waiting"] >= 40)
         short = [asyncio.create_task(one("short", 10, 2 * 500, 2)) for _ in range(2)]
         await asyncio.gather(*long, *short)
         return ended

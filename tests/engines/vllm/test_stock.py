@@ -64,16 +64,22 @@ def test_requests_start_in_the_order_of_their_tags_b16(prioritised: Server) -> N
     tags = [130.7, 2**63 + 1, 130.2, 2_304_128_000, 2**63]
     ended: list[float] = []
 
-    async def one(client: httpx.AsyncClient, tag: float, tokens: int) -> None:
+    async def one(
+        client: httpx.AsyncClient, tag: float, runs: asyncio.Event | None = None
+    ) -> None:
         body = {
             "model": MODEL,
-            "prompt": f"{tag} {len(ended)} {tokens}",
-            "max_tokens": tokens,
+            "prompt": f"{tag}",
+            "max_tokens": 448,
             "ignore_eos": True,
+            "stream": True,
             "priority": priorities.give(tag),
         }
-        answer = await client.post("/v1/completions", json=body)
-        assert answer.status_code == 200, answer.text
+        async with client.stream("POST", "/v1/completions", json=body) as answer:
+            assert answer.status_code == 200
+            async for line in answer.aiter_lines():
+                if runs is not None and line.startswith("data: {"):
+                    runs.set()
         ended.append(tag)
 
     async def run() -> None:
@@ -81,10 +87,10 @@ def test_requests_start_in_the_order_of_their_tags_b16(prioritised: Server) -> N
             base_url=prioritised.url, timeout=PATIENCE
         ) as client:
             # Four requests of 15 blocks fill the cache.
-            first = [asyncio.create_task(one(client, 1, 448)) for _ in range(4)]
-            while not await _running(client, 4):
-                await asyncio.sleep(0.01)
-            rest = [asyncio.create_task(one(client, tag, 448)) for tag in tags]
+            running = [asyncio.Event() for _ in range(4)]
+            first = [asyncio.create_task(one(client, 1, runs)) for runs in running]
+            await asyncio.gather(*(runs.wait() for runs in running))
+            rest = [asyncio.create_task(one(client, tag)) for tag in tags]
             await asyncio.gather(*first, *rest)
 
     asyncio.run(run())
@@ -92,14 +98,6 @@ def test_requests_start_in_the_order_of_their_tags_b16(prioritised: Server) -> N
     # Four go at a time, and end in the step in which they end as they stand in it.
     assert set(ended[4:8]) == set(sorted(tags)[:4])
     assert ended[8] == 2**63 + 1
-
-
-async def _running(client: httpx.AsyncClient, count: int) -> bool:
-    text = (await client.get("/metrics")).text
-    return (
-        f'vllm:num_requests_running{{engine="0",model_name="{MODEL}"}} {count}.0'
-        in text
-    )
 
 
 def test_a_server_that_ignores_priorities_is_refused_b17(
