@@ -8,9 +8,11 @@ tell it of every end, and forgets all of an agent when the agent is over.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from itertools import zip_longest
+from typing import Any, Protocol
 
 from justitia.engines.serving.claims import Claim
+from justitia.engines.serving.complaints import Complaints
 from justitia.engines.serving.idle import Idle
 from justitia.policy import Agent, Inference, Policy, PolicyError, Step
 from justitia.policy.exact import Number, shown
@@ -52,8 +54,10 @@ class _Agent:
 
     Attributes
     ----------
-    declared
-        Whether somebody said what it costs in all; else it costs what its requests do.
+    told
+        What the policy was told of it first.
+    cost
+        What somebody said that it costs in all; None: it costs what its requests do.
     inferences
         How many it will have, None where nobody said.
     own
@@ -65,13 +69,18 @@ class _Agent:
     """
 
     id: str
-    declared: bool
-    inferences: int | None
+    told: Agent
+    cost: Number | None
     own: bool
     live: dict[str, _Request] = field(default_factory=dict)
     expected: Number = 0
     ended: int = 0
     delivered: Number = 0
+
+    @property
+    def declared(self) -> bool:
+        """Whether somebody said what it costs in all."""
+        return self.cost is not None
 
 
 class Agents:
@@ -107,6 +116,9 @@ class Agents:
 
     Attributes
     ----------
+    forgotten
+        How many agents had no request for too long, or were too many without one: they
+        were forgotten though nobody had said that they were over.
     faults
         How often what a client sent could not be used, by field of the claim;
         ``"claim"`` for those that the policy refused as a whole, ``"prediction"`` for
@@ -125,7 +137,7 @@ class Agents:
         policy: Policy,
         *,
         now: Callable[[], float],
-        linger: float = 60.0,
+        linger: float = 300.0,
         most: int = 10_000,
         predict: Predict | None = None,
     ) -> None:
@@ -134,6 +146,8 @@ class Agents:
         self._held: Mapping[str, int] = {}
         self._times = 0
         self.faults: Counter[str] = Counter()
+        self.forgotten = 0
+        self._complaints = Complaints(now)
         self.witness: Witness | None = None
         self._predict = predict
         self._agents: dict[str, _Agent] = {}
@@ -164,7 +178,7 @@ class Agents:
 
     def __contains__(self, name: str) -> bool:
         """Return whether a named agent is known."""
-        return _named(name) in self._agents
+        return named(name) in self._agents
 
     # Agents -----------------------------------------------------------------------
 
@@ -181,10 +195,10 @@ class Agents:
             raise PolicyError("an agent is announced with its id and its cost")
         if not self._idle.remembers:
             raise PolicyError("agents without a request are not remembered here")
-        agent_id = _named(claim.agent)
+        agent_id = named(claim.agent)
         if agent_id in self._agents:
             raise PolicyError(f"agent {shown(claim.agent)} is known already")
-        told = self._arrive(agent_id, claim, claim.cost, declared=True)
+        told = self._arrive(agent_id, claim, claim.cost)
         self._rest(self._agents[agent_id])
         return told
 
@@ -196,16 +210,40 @@ class Agents:
         PolicyError
             If the agent is not known, or the cost is none.
         """
-        agent = self._agents.get(_named(name))
+        agent = self._agents.get(named(name))
         if agent is None:
             raise PolicyError(f"agent {shown(name)} is not known")
         self.policy.revise(agent.id, cost)
-        agent.declared = True
+        agent.cost = cost
 
     def tag(self, name: str) -> Number | None:
         """Return the tag of a named agent, None where there is none."""
-        agent_id = _named(name)
+        agent_id = named(name)
         return self.policy.tag(agent_id) if agent_id in self._agents else None
+
+    def describe(self, name: str) -> dict[str, Any] | None:
+        """Return what is known of a named agent, None where it is not known.
+
+        Its ``kind`` and ``weight``; ``cost``, None where nobody said one; ``tag``, None
+        under a policy without; the number of its requests ``waiting`` and ``running``;
+        the work that was ``delivered`` to all of them so far.
+
+        Complexity: O(requests of the agent).
+        """
+        agent = self._agents.get(named(name))
+        if agent is None:
+            return None
+        live = agent.live.values()
+        running = sum(request.running for request in live)
+        return {
+            "kind": agent.told.kind,
+            "weight": agent.told.weight,
+            "cost": agent.cost,
+            "tag": self.policy.tag(agent.id),
+            "waiting": len(live) - running,
+            "running": running,
+            "delivered": agent.delivered + sum(map(self._delivered, live)),
+        }
 
     def dismiss(self, name: str) -> tuple[str, ...] | None:
         """End a named agent; return the ids of its requests, None if it is not known.
@@ -213,7 +251,7 @@ class Agents:
         The engine still has to abort those. They are in line and running no more as far
         as the policy and this object know: verbs about them change nothing.
         """
-        agent = self._agents.get(_named(name))
+        agent = self._agents.get(named(name))
         if agent is None:
             return None
         gone = tuple(agent.live)
@@ -244,12 +282,13 @@ class Agents:
         """
         if request_id in self._requests:
             raise PolicyError(f"request {shown(request_id)} is here already")
-        self.faults.update(claim.faults)
+        for field_, reason in zip_longest(claim.faults, claim.reasons, fillvalue=""):
+            self._fault(field_, reason)
         predicted = self._predicted(claim, prompt_tokens, longest)
         try:
             self._enter(request_id, claim, prompt_tokens, predicted)
-        except PolicyError:
-            self.faults["claim"] += 1
+        except PolicyError as error:
+            self._fault("claim", str(error))
             self._enter(request_id, Claim(), prompt_tokens, predicted)
 
     def head(self) -> str | None:
@@ -333,13 +372,11 @@ class Agents:
         del agent.live[request_id]
         agent.expected = agent.expected - request.work if agent.live else 0
         agent.ended += 1
-        produced = self._produced.pop(request_id, None)
-        if produced is not None:
-            agent.delivered += self.policy.cost_model.delivered(
-                request.prompt, produced, request.predicted
-            )
+        agent.delivered += self._delivered(request)
+        self._produced.pop(request_id, None)
         if not agent.live:
-            done = agent.inferences is not None and agent.ended >= agent.inferences
+            most = agent.told.inferences
+            done = most is not None and agent.ended >= most
             if agent.own or done or not self._idle.remembers:
                 self._leave(agent)
                 return True
@@ -357,12 +394,10 @@ class Agents:
         """Tell the policy of a request and, if it is new, its agent; or of nothing."""
         work = self.policy.cost_model(prompt, predicted)
         own = f"request/{request_id}"
-        name = own if claim.agent is None else _named(claim.agent)
+        name = own if claim.agent is None else named(claim.agent)
         known = name in self._agents
         if not known:
-            declared = claim.cost is not None
-            cost = work if claim.cost is None else claim.cost
-            self._arrive(name, claim, cost, declared=declared)
+            self._arrive(name, claim, work if claim.cost is None else claim.cost)
         agent = self._agents[name]
         try:
             if known and not agent.declared:
@@ -379,21 +414,31 @@ class Agents:
         self._requests[request_id] = request
         self._idle.wake(name)
 
-    def _arrive(
-        self, agent_id: str, claim: Claim, cost: Number, *, declared: bool
-    ) -> Agent:
+    def _arrive(self, agent_id: str, claim: Claim, cost: Number) -> Agent:
         told = Agent(
             agent_id,
             cost,
             claim.weight,
             claim.kind,
-            claim.stage_costs if declared else (),
+            () if claim.cost is None else claim.stage_costs,
             claim.inferences,
         )
         self.policy.arrive(told)
         own = claim.agent is None
-        self._agents[agent_id] = _Agent(agent_id, declared, claim.inferences, own)
+        self._agents[agent_id] = _Agent(agent_id, told, claim.cost, own)
         return told
+
+    def _delivered(self, request: _Request) -> Number:
+        produced = self._produced.get(request.id)
+        if produced is None:
+            return 0
+        return self.policy.cost_model.delivered(
+            request.prompt, produced, request.predicted
+        )
+
+    def _fault(self, field_: str, reason: str) -> None:
+        self.faults[field_] += 1
+        self._complaints.take(field_, reason)
 
     def _predicted(self, claim: Claim, prompt: int, longest: int) -> int:
         """Return what a request will produce: something, and no more than it may."""
@@ -401,10 +446,11 @@ class Agents:
         if tokens is None and self._predict is not None:
             try:
                 tokens = int(self._predict(claim.kind, prompt, longest))
-            except Exception:  # whatever a predictor does, the request goes on
-                self.faults["prediction"] += 1
+            except Exception as error:  # whatever it does, the request goes on
+                self._fault("prediction", f"the predictor fails: {error!r}"[:300])
             else:
-                self.faults["prediction"] += tokens < 1
+                if tokens < 1:
+                    self._fault("prediction", f"{tokens} tokens were predicted")
         if tokens is None:
             return longest
         return min(max(1, tokens), longest)
@@ -421,6 +467,7 @@ class Agents:
 
     def _forget_the_idle(self) -> None:
         while (agent_id := self._idle.due()) is not None:
+            self.forgotten += 1
             self._leave(self._agents[agent_id])
 
     def _leave(self, agent: _Agent) -> None:
@@ -455,6 +502,6 @@ class Agents:
         assert sorted(in_line) == sorted(waiting)
 
 
-def _named(name: str) -> str:
+def named(name: str) -> str:
     """Return the policy's id of an agent that a client named."""
     return f"agent/{name}"

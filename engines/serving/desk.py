@@ -7,12 +7,19 @@ engine's process can end the engine.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from justitia import __version__
-from justitia.engines.serving.agents import Agents
-from justitia.engines.serving.claims import FIELDS, Claim, ClaimError, read_claim
+from justitia.engines.serving.agents import Agents, named
+from justitia.engines.serving.claims import (
+    FIELDS,
+    UNKNOWN,
+    Claim,
+    ClaimError,
+    read_claim,
+)
 from justitia.engines.serving.settings import ServingSettings
 from justitia.engines.serving.watch import MeteredClock, Watched
 from justitia.policy import PolicyError
@@ -21,8 +28,8 @@ from justitia.policy.exact import Number, positive, shown
 Abort = Callable[[tuple[str, ...]], object]
 """Ends requests in the engine."""
 _ANNOUNCED = ("id", "cost", "kind", "weight", "stage_costs", "inferences")
-_REVISED = ("id", "cost")
-_WHOLE = ("claim", "prediction")
+_REVISED = ("cost",)
+_WHOLE = (UNKNOWN, "claim", "prediction")
 """Faults that are of no single field; see `Agents`."""
 
 
@@ -55,6 +62,7 @@ class Desk:
             "announce": self._announce,
             "revise": self._revise,
             "dismiss": self._dismiss,
+            "describe": self._describe,
             "state": lambda given, abort: {"status": 200, **self.state()},
             "measures": lambda given, abort: {
                 "status": 200,
@@ -69,7 +77,8 @@ class Desk:
         Parameters
         ----------
         verb
-            ``announce``, ``revise``, ``dismiss``, ``state`` or ``measures``.
+            ``announce``, ``revise``, ``dismiss``, ``describe``, ``state`` or
+            ``measures``.
         payload
             A JSON object: of an agent, its ``id``, ``cost``, ``kind``, ``weight``,
             ``stage_costs`` and ``inferences``.
@@ -100,6 +109,8 @@ class Desk:
             "virtual_time": None if clock is None else float(clock.value),
             "agents": len(agents),
             "agents_active": None if clock is None else clock.active,
+            "agents_forgotten": agents.forgotten,
+            "oldest_agent_seconds": watched.oldest_age,
             "waiting": watched.waiting,
             "running": watched.running,
             "preemptions": watched.preemptions,
@@ -143,6 +154,17 @@ class Desk:
             abort(gone)
         return {"status": 200, "id": name, "aborted": len(gone)}
 
+    def _describe(self, given: dict[str, Any], abort: Abort) -> dict[str, Any]:
+        name = _name(given)
+        self._known(name)
+        known = self._agents.describe(name) or {}
+        told = {
+            field: float(value) if isinstance(value, Fraction) else value
+            for field, value in known.items()
+        }
+        active = self._watched.active(named(name))
+        return {"status": 200, "id": name, **told, **self._told(name), "active": active}
+
     def _known(self, name: str) -> None:
         if name not in self._agents:
             raise Refusal(404, f"no agent {shown(name)} is known", "id")
@@ -182,21 +204,20 @@ def read_announcement(given: Mapping[str, Any]) -> Claim:
     """
     _only(given, _ANNOUNCED)
     _name(given)
-    if given.get("cost") is None:
-        raise Refusal(400, "cost must be given: a finite positive number", "cost")
-    for field in _ANNOUNCED:
-        one = {"agent" if field == "id" else field: given.get(field)}
-        try:
-            read_claim(one, strict=True)
-        except ClaimError as error:
-            raise Refusal(400, str(error), field) from None
     values = {("agent" if f == "id" else f): value for f, value in given.items()}
-    return read_claim(values, strict=True)
+    try:
+        claim = read_claim(values, strict=True)
+    except ClaimError as error:
+        raise Refusal(400, str(error), error.field) from None
+    if claim.cost is None:
+        reason = "cost or stage_costs must be given: finite positive numbers"
+        raise Refusal(400, reason, "cost")
+    return claim
 
 
 def read_revision(given: Mapping[str, Any]) -> tuple[str, Number]:
     """Return the agent and the cost that a revision says; see `read_announcement`."""
-    _only(given, _REVISED)
+    _only([field for field in given if field != "id"], _REVISED)
     try:
         return _name(given), positive(given.get("cost"), "cost")
     except Refusal:
@@ -216,7 +237,7 @@ def _name(given: Mapping[str, Any]) -> str:
     return claim.agent
 
 
-def _only(given: Mapping[str, Any], fields: tuple[str, ...]) -> None:
+def _only(given: Iterable[str], fields: tuple[str, ...]) -> None:
     for field in given:
         if field not in fields:
             raise Refusal(

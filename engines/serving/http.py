@@ -7,8 +7,9 @@ whichever process it is.
 route                             does                                    answers
 ================================  ======================================  =============
 ``POST /justitia/agents``         announces an agent: ``id``, ``cost``    201, 400, 409
-                                  and, if known, ``kind``, ``weight``,
-                                  ``stage_costs`` and ``inferences``
+                                  or ``stage_costs``, and, if known,
+                                  ``kind``, ``weight``, ``inferences``
+``GET /justitia/agents/{id}``     tells how it is with it                 200, 400, 404
 ``PATCH /justitia/agents/{id}``   makes its ``cost`` another              200, 400, 404
 ``DELETE /justitia/agents/{id}``  ends it and aborts its requests         200, 400, 404
 ``GET /justitia/state``           tells how things are                    200
@@ -43,6 +44,7 @@ PATIENCE_SECONDS = 2.0
 Ask = Callable[[str, Mapping[str, Any]], Awaitable[Sequence[dict[str, Any]]]]
 """Takes a verb and its object to the desk of every scheduler; returns their answers."""
 Allowed = Callable[[Request], bool]
+_SUMMED = ("aborted", "waiting", "running", "delivered")
 
 
 class Routes:
@@ -68,6 +70,7 @@ class Routes:
         agents, agent = f"{PATH}/agents", f"{PATH}/agents/{{id:path}}"
         return [
             Route(agents, self._guarded(self._announce), methods=["POST"]),
+            Route(agent, self._guarded(self._describe), methods=["GET"]),
             Route(agent, self._guarded(self._revise), methods=["PATCH"]),
             Route(agent, self._guarded(self._dismiss), methods=["DELETE"]),
             Route(f"{PATH}/state", self._guarded(self._state), methods=["GET"]),
@@ -115,6 +118,9 @@ class Routes:
     async def _dismiss(self, request: Request) -> Response:
         return _response(await self._ask("dismiss", {"id": request.path_params["id"]}))
 
+    async def _describe(self, request: Request) -> Response:
+        return _response(await self._ask("describe", {"id": request.path_params["id"]}))
+
     async def _state(self, request: Request) -> Response:
         told = await self._ask("state", {})
         return JSONResponse({"ranks": [_without_status(one) for one in told]})
@@ -160,17 +166,24 @@ def _response(answers: Sequence[dict[str, Any]]) -> Response:
     """Return what one scheduler says, or what several say as one.
 
     An agent is everywhere or nowhere as far as a client is told: what is not known is
-    known nowhere, and any other error of one is an error.
+    known nowhere, and any other error of one is an error. What cannot be summed, as a
+    tag, is that of the scheduler which has most of the agent's requests.
     """
     well = [one for one in answers if one["status"] < 400]
     wrong = [one for one in answers if one["status"] >= 400]
     if well and all(one["status"] == 404 for one in wrong):
-        told = dict(well[0])
-        if "aborted" in told:
-            told["aborted"] = sum(one["aborted"] for one in well)
+        busiest = max(well, key=_busy)
+        told = dict(busiest)
+        for field in _SUMMED:
+            if field in told:
+                told[field] = sum(one[field] for one in well)
     else:
         told = dict(max(wrong, key=lambda one: one["status"] != 404))
     return JSONResponse(_without_status(told), told["status"])
+
+
+def _busy(answer: Mapping[str, Any]) -> int:
+    return int(answer.get("waiting", 0) + answer.get("running", 0))
 
 
 def _without_status(answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,13 +8,19 @@ clock and its own series, told apart by ``rank``.
 =================================================  =========  ==========================
 metric                                             type       what
 =================================================  =========  ==========================
-``justitia_adapter_info``                          gauge 1    labels engine, version (of
-                                                              justitia), policy,
+``justitia_adapter_info``                          gauge 1    labels engine,
+                                                              engine_version, version
+                                                              (of justitia), policy,
                                                               admission
 ``justitia_agents_known``                          gauge      agents that the scheduler
                                                               remembers
 ``justitia_agents_active``                         gauge      agents that the fair
                                                               reference has not finished
+``justitia_agents_forgotten_total``                counter    agents without a request
+                                                              for too long, forgotten
+                                                              before they had ended
+``justitia_oldest_agent_age_seconds``              gauge      since the oldest of those
+                                                              known arrived
 ``justitia_virtual_time_token_steps``              gauge      V, service per unit weight
 ``justitia_requests_waiting``                      gauge      requests in line
 ``justitia_requests_running``                      gauge      requests started
@@ -57,11 +63,16 @@ FRESH_SECONDS = 1.0
 
 Measures = Mapping[str, Any]
 
+_INFO = ("engine", "engine_version", "version", "policy", "admission")
 _GAUGES = {
     "agents_known": ("agents", "Agents that the scheduler remembers."),
     "agents_active": (
         "agents_active",
         "Agents that the fair reference has not finished.",
+    ),
+    "oldest_agent_age_seconds": (
+        "oldest_agent_seconds",
+        "Since the oldest of the agents known arrived, 0 without one.",
     ),
     "virtual_time_token_steps": (
         "virtual_time",
@@ -71,6 +82,10 @@ _GAUGES = {
     "requests_running": ("running", "Requests that were started and have not ended."),
 }
 _COUNTERS = {
+    "agents_forgotten": (
+        "agents_forgotten",
+        "Agents without a request for too long, forgotten before they had ended.",
+    ),
     "preemptions": ("preemptions", "Requests put back in line after they ran."),
     "starts_unmeasured": ("unmeasured", "First starts whose slack was not measured."),
 }
@@ -87,11 +102,10 @@ def metrics(ranks: Sequence[Measures]) -> Iterator[Metric]:
     info = GaugeMetricFamily(
         "justitia_adapter_info",
         "Justitia decides the order in which requests start.",
-        labels=("engine", "version", "policy", "admission", "rank"),
+        labels=(*_INFO, "rank"),
     )
     for rank, told in enumerate(ranks):
-        names = ("engine", "version", "policy", "admission")
-        info.add_metric([*(str(told[name]) for name in names), str(rank)], 1)
+        info.add_metric([*(str(told[name]) for name in _INFO), str(rank)], 1)
     yield info
     for name, (field, text) in _GAUGES.items():
         gauge = GaugeMetricFamily(f"justitia_{name}", text, labels=("rank",))

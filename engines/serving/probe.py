@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 URGENT, LOW = -1_000_000, 1_000_000
 """Smaller goes first."""
+LONGEST = 512
+"""Tokens of a request at most."""
 _WAVE = 64
 _SETTLED = 16
 """Tokens that somebody got while another got none: then that one waits."""
@@ -55,7 +57,7 @@ class _Probe:
     async def run(self, most: int) -> None:
         await self._accepts()
         async with asyncio.TaskGroup() as group:
-            tasks = []
+            tasks: list[asyncio.Task[None]] = []
             try:
                 waiting: list[_Filler] = []
                 while len(waiting) < _WAITING:
@@ -64,7 +66,8 @@ class _Probe:
                             f"{most} requests at once left none waiting, so whether "
                             "the server honours priorities cannot be told"
                         )
-                    tasks += [group.create_task(self._fill()) for _ in range(_WAVE)]
+                    wave = min(_WAVE, most - len(tasks))
+                    tasks += [group.create_task(self._fill()) for _ in range(wave)]
                     waiting = await self._settle(len(tasks))
                 await self._send(URGENT, 1)
                 late = sum(not filler.tokens for filler in waiting)
@@ -175,7 +178,7 @@ async def probe(
     api_key
         Sent as a bearer token.
     most
-        Requests that it is sent at most.
+        Requests of low priority that it is sent at most.
     seconds
         For which the server may take.
     transport
@@ -193,7 +196,8 @@ async def probe(
             async with asyncio.timeout(seconds):
                 models = (await client.get("models")).raise_for_status().json()["data"]
                 context = models[0].get("max_model_len") or 512
-                one = _Probe(client, models[0]["id"], max(64, min(context - 16, 512)))
+                longest = max(64, min(context - 16, LONGEST))
+                one = _Probe(client, models[0]["id"], longest)
                 await one.run(most)
         except PriorityIgnored:
             raise

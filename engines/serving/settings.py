@@ -46,7 +46,7 @@ class ServingSettings(BaseModel):
     policy: str = "justitia"
     options: dict[str, Any] = Field(default_factory=dict)
     admission: str = "none"
-    linger: float = Field(default=60.0, ge=0, le=1e9)
+    linger: float = Field(default=300.0, ge=0, le=1e9)
     most_agents: int = Field(default=10_000, ge=0, le=10**9)
 
     @field_validator("policy")

@@ -113,6 +113,10 @@ class MeteredClock(VirtualClock):
             else:
                 self.unmeasured += 1
 
+    def unfinished(self, agent: Hashable) -> bool:
+        """Return whether an agent is there and is not finished."""
+        return agent in self and agent not in self._goals
+
     def arrive(self, agent: Hashable, cost: Number, weight: Number = 1) -> Exact:
         """Add an agent; see `VirtualClock.arrive`."""
         tag = super().arrive(agent, cost, weight)
@@ -230,6 +234,25 @@ class Watched(Policy):
     def running(self) -> int:
         """How many requests have been started."""
         return len(self._running)
+
+    @property
+    def oldest_age(self) -> float:
+        """Seconds since the arrival of the oldest agent that is known; 0 without one.
+
+        Complexity: O(1) amortised, and at most a look through a table of all agents.
+        """
+        oldest = next(iter(self._lives.values()), None)
+        return 0.0 if oldest is None else max(0.0, self._now() - oldest.arrived)
+
+    def active(self, agent_id: str) -> bool | None:
+        """Return whether the reference has not finished an agent; None without one.
+
+        With a tag a stage, whether it has not finished the stage that has the last tag.
+        """
+        if self.clock is None:
+            return None
+        life = self._lives.get(agent_id)
+        return life is not None and self.clock.unfinished(life.key)
 
     # What happened ------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ A front end reaches the engine's process by the name of a method of ``EngineCore
 `Desk`. It is called between steps, in the scheduler's own thread.
 """
 
+import logging
 from collections.abc import Iterable
 from time import monotonic
 from typing import Any
@@ -14,6 +15,7 @@ from vllm.v1.engine.core import EngineCore
 from vllm.v1.request import Request, RequestStatus
 
 from justitia.engines.serving import Agents
+from justitia.engines.serving.complaints import LOGGER
 from justitia.engines.serving.desk import Desk
 from justitia.engines.serving.watch import Watched
 
@@ -39,6 +41,14 @@ def take_control(scheduler: Any) -> None:
     }
     scheduler.desk = Desk(agents, watched, settings, facts)
     setattr(EngineCore, METHOD, _answer)
+    _join_the_log()
+
+
+def _join_the_log() -> None:
+    """Write what we log where vLLM writes, unless somebody has said where it goes."""
+    if not LOGGER.hasHandlers():
+        for handler in logging.getLogger("vllm").handlers:
+            LOGGER.addHandler(handler)
 
 
 def _answer(core: Any, verb: str, payload: str) -> str:

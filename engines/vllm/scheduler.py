@@ -10,11 +10,11 @@ from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.core.sched.request_queue import SchedulingPolicy
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.outputs import ModelRunnerOutput
-from vllm.v1.request import Request
+from vllm.v1.request import Request, RequestStatus
 
 from justitia.engines.serving import Agents, Claim, load_settings, read_claim
 from justitia.engines.serving.settings import ServingError
-from justitia.engines.vllm.queue import PolicyQueue
+from justitia.engines.vllm.queue import HoldingQueue, PolicyQueue
 from justitia.engines.vllm.reservation import Gate, Reservation
 from justitia.engines.vllm.victims import Victims
 
@@ -56,6 +56,7 @@ class PolicyScheduling(_Mixed):
     """
 
     policy: SchedulingPolicy  # vLLM's name for which queue it has
+    waiting: PolicyQueue
 
     def __init__(self, vllm_config: VllmConfig, *args: Any, **kwargs: Any) -> None:
         super().__init__(vllm_config, *args, **kwargs)
@@ -88,7 +89,10 @@ class PolicyScheduling(_Mixed):
         """Take the policy of `agents`, which know nobody yet, as nobody does here."""
         self.agents = agents
         self.victims = Victims(agents)
-        self.waiting = PolicyQueue(agents, self._submit, self._gate.close)
+        self.waiting = PolicyQueue(
+            agents, self._submit, self._gate.close, self._lacks_a_lora_slot
+        )
+        self.kv_holding_waiting = HoldingQueue(self._gate.close)
 
     def add_request(self, request: Request) -> None:
         """Let a request, or the next part of a stream, in."""
@@ -99,6 +103,7 @@ class PolicyScheduling(_Mixed):
         """Fix the next batch, and tell the policy what it is."""
         self.agents.expire()
         self.victims.forget()
+        self.waiting.new_step()
         self._gate.open()
         output = super().schedule(*args, **kwargs)
         if output.total_num_scheduled_tokens:
@@ -160,6 +165,24 @@ class PolicyScheduling(_Mixed):
         if more:
             self.agents.serve({}, more)
 
+    def _lacks_a_lora_slot(self, request: Request) -> bool:
+        """Return whether a request waits for a LoRA of those that run to be done with.
+
+        vLLM would let those behind it start that share a LoRA with who runs. As long as
+        such came it would wait.
+        """
+        if self.lora_config is None or request.lora_request is None:
+            return False
+        if request.status not in (RequestStatus.WAITING, RequestStatus.PREEMPTED):
+            return False
+        loras = {
+            one.lora_request.lora_int_id for one in self.running if one.lora_request
+        }
+        return (
+            len(loras) >= self.lora_config.max_loras
+            and request.lora_request.lora_int_id not in loras
+        )
+
     def _refused(self, request_id: str) -> None:
         self.agents.refuse(request_id)
 
@@ -176,11 +199,17 @@ class PolicyScheduling(_Mixed):
         return min(request.num_prompt_tokens + decode + drafts, self.max_model_len)
 
     def _holders(self) -> list[Request]:
-        """Return the requests that hold memory, not all of which run; none if none do.
+        """Return the requests that hold memory: those that run, load, or have loaded.
 
-        A paused stream alone keeps nobody from starting: it may pause for ever.
+        None if none of them runs or loads: who is next may start then, for those that
+        have loaded could wait for one another for ever. Neither does a paused stream
+        keep anybody from starting: it may pause for ever.
         """
-        return [*self.running, *self.kv_holding_waiting] if self.running else []
+        running, loading = RequestStatus.RUNNING, RequestStatus.WAITING_FOR_REMOTE_KVS
+        others = [one for one in self._inflight_prefills if one.status != running]
+        if self.running or any(one.status == loading for one in others):
+            return [*self.running, *others]
+        return []
 
 
 class _Scheduler(PolicyScheduling, Scheduler):

@@ -1,4 +1,4 @@
-"""The command line: ``justitia run``, ``justitia serve`` and ``justitia verify``.
+"""The command line: ``justitia run``, ``serve``, ``probe`` and ``verify``.
 
 Only what reads the command line is imported with this module: what runs it takes longer
 to load than ``--help`` should.
@@ -282,6 +282,46 @@ def serve(
     return DONE
 
 
+@app.command(
+    help_epilogue="Exit codes: 0 it honours priorities, 1 it does not or cannot be "
+    "made to show, 2 the command cannot be used."
+)
+def probe(
+    url: Annotated[str, Parameter(metavar="URL")],
+    /,
+    *,
+    api_key: Annotated[str | None, Parameter(metavar="KEY")] = None,
+    most: Number = None,
+) -> int:
+    """Find out whether a stock server honours the priorities of requests.
+
+    vLLM without --scheduling-policy priority takes every priority and ignores it. This
+    fills the server with requests until some of them wait, so it is for a server that
+    has nothing else to do. Needs the extra "gateway".
+
+    Parameters
+    ----------
+    url
+        Of the server: http://127.0.0.1:8000
+    api_key
+        The server's key, if it has one; better in the variable JUSTITIA_API_KEY, since
+        others on a machine can see its command lines.
+    most
+        Requests of low priority that it is sent at most (default: 4096).
+    """
+    from justitia import probing  # noqa: PLC0415 - see above
+    from justitia.engines import EngineError  # noqa: PLC0415
+    from justitia.policy import PolicyError  # noqa: PLC0415
+
+    try:
+        probing.probe_settings(probing.load(url, api_key, most))
+    except EngineError as error:
+        return _fail(error, RUN_FAILED)
+    except PolicyError as error:
+        return _fail(error, USAGE)
+    return DONE
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code.
 
@@ -302,7 +342,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()  # what cannot be written is to be known here
     except CycloptsError as error:
         named = given[:1]
-        command = named[0] if named in (["verify"], ["serve"]) else "run"
+        others = (["verify"], ["serve"], ["probe"])
+        command = named[0] if named in others else "run"
         return _fail(f"{error} See: justitia {command} --help", USAGE)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)

@@ -150,7 +150,7 @@ def test_toml_is_what_we_read(
 
 def test_variables_that_are_named_are_read() -> None:
     known = {f"{PREFIX}{key.upper()}" for key in (*KEYS, "config")}
-    known |= {f"{PREFIX}CI_VENV"}
+    known |= {f"{PREFIX}CI_VENV", f"{PREFIX}API_KEY"}
     fields = (*ServingSettings.model_fields, *ServeSettings.__dataclass_fields__)
     known |= {f"{PREFIX}{field.upper()}" for field in fields}
     for page in PAGES:

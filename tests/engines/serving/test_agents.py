@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from justitia.engines.serving import Agents, Claim
+from justitia.engines.serving import Agents, Claim, ServingSettings, read_claim
 from justitia.policy import (
     Agent,
     Inference,
@@ -189,10 +189,40 @@ def test_an_agent_lingers_and_expires() -> None:
     clock.time += 59.5
     agents.expire()
     assert len(agents) == 1
+    assert agents.forgotten == 0
     clock.time += 0.5
     agents.expire()
     assert len(agents) == 0
+    assert agents.forgotten == 1
     agents._check()
+
+
+def test_a_tool_that_takes_four_minutes_does_not_end_an_agent() -> None:
+    clock = Clock()
+    agents = Agents(create("justitia"), now=clock)
+    agents.announce(Claim("a", 500))
+    clock.time += 240
+    agents.expire()
+    assert "a" in agents
+    clock.time += 60
+    agents.expire()
+    assert "a" not in agents
+    assert agents.forgotten == 1
+    assert ServingSettings().linger == 300
+
+
+def test_who_ends_is_not_forgotten() -> None:
+    agents = make_agents(linger=0)
+    agents.submit("own", Claim(), 5, 5)
+    agents.submit("a", Claim("a"), 5, 5)
+    agents.finish("own")
+    agents.finish("a")
+    agents = make_agents()
+    agents.submit("b", Claim("b", inferences=1), 5, 5)
+    agents.finish("b")
+    agents.announce(Claim("c", 1))
+    agents.dismiss("c")
+    assert len(agents) == agents.forgotten == 0
 
 
 def test_b12_a_clock_that_is_set_back_stops_nobodys_time() -> None:
@@ -461,6 +491,19 @@ def test_faults_are_counted_by_field() -> None:
     agents.submit("r0", Claim(faults=("agent", "cost")), 5, 5)
     agents.submit("r1", Claim(faults=("cost",)), 5, 5)
     assert agents.faults == Counter(cost=2, agent=1)
+
+
+def test_what_cannot_be_used_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    agents = make_agents()
+    agents.submit("r0", read_claim({"agent": "x" * 10**6, "cost": "12"}), 5, 5)
+    agents.submit("r1", Claim("a", nan), 5, 5)  # the policy's word
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 3
+    assert "agent must be a str of 1 to 256 characters, not 'xxx" in lines[0]
+    assert "cost must be a finite number, not '12'" in lines[1]
+    assert "not nan" in lines[2]
+    assert all(len(line) < 300 and "\n" not in line for line in lines)
+    assert {(r.name, r.levelname) for r in caplog.records} == {("justitia", "WARNING")}
 
 
 # --- witnesses ------------------------------------------------------------------------

@@ -10,6 +10,8 @@ from justitia.engines.serving.desk import Desk
 from justitia.engines.serving.settings import ServingSettings
 from justitia.engines.serving.watch import Watched
 
+FACTS = {"engine": "none", "engine_version": "0"}
+
 
 class Office:
     """A desk with all that is behind it."""
@@ -20,7 +22,7 @@ class Office:
         self.watched = Watched(settings.make(), now=lambda: self.now)
         self.agents = Agents(self.watched, now=lambda: self.now, linger=60)
         self.aborted: list[str] = []
-        self.desk = Desk(self.agents, self.watched, settings, {"engine": "none"})
+        self.desk = Desk(self.agents, self.watched, settings, FACTS)
 
     def ask(self, verb: str, **given: object) -> dict[str, Any]:
         return self.raw(verb, json.dumps(given))
@@ -48,6 +50,58 @@ def test_an_agent_comes_grows_and_goes() -> None:
     assert office.ask("revise", id="a", cost=1)["status"] == 404
 
 
+def test_the_stages_costs_are_enough() -> None:
+    office = Office()
+    assert office.ask("announce", id=7, stage_costs=[5, 10])["id"] == "7"
+    assert office.ask("describe", id="7")["cost"] == 15
+
+
+def test_a_revision_says_what_may_be_revised() -> None:
+    office = Office()
+    told = office.ask("revise", id="a", kind="k")
+    assert told["error"]["message"] == "no field 'kind'; there are: cost"
+
+
+@pytest.mark.parametrize("policy", ["justitia", "fcfs"])
+def test_an_agent_is_described(policy: str) -> None:
+    office = Office(policy)
+    assert office.ask("describe", id="a")["status"] == 404
+    assert office.ask("describe")["status"] == 400
+    office.agents.submit("1", Claim("a", kind="MRS", weight=2), 10, 5)
+    office.agents.submit("2", Claim("a"), 10, 5)
+    office.agents.start("1")
+    office.agents.serve({"1": 10}, {"1": 1})
+    office.agents.serve({}, {"1": 1})
+    work = 2 * 65
+    assert office.ask("describe", id="a") == {
+        "status": 200, "id": "a", "kind": "MRS", "weight": 2, "cost": None,
+        "tag": work / 2 if policy == "justitia" else None, "waiting": 1, "running": 1,
+        "delivered": 11 + 12, "active": True if policy == "justitia" else None,
+    }  # fmt: skip
+    office.agents.finish("1")
+    office.agents.start("2")
+    office.ask("revise", id="a", cost=20)
+    told = office.ask("describe", id="a")
+    assert (told["cost"], told["delivered"]) == (20, 23)
+    assert told["active"] in (False, None)
+
+
+def test_the_age_of_the_oldest_agent_and_who_was_forgotten() -> None:
+    office = Office()
+    assert office.ask("state")["oldest_agent_seconds"] == 0
+    office.ask("announce", id="a", cost=1)
+    office.now = 20.0
+    office.agents.submit("1", Claim("b", inferences=1), 10, 5)
+    office.now = 50.0
+    assert office.ask("state")["oldest_agent_seconds"] == 50
+    office.now = 60.0
+    told = office.ask("state")
+    assert (told["oldest_agent_seconds"], told["agents_forgotten"]) == (40, 1)
+    office.agents.finish("1")
+    told = office.ask("state")
+    assert (told["oldest_agent_seconds"], told["agents_forgotten"]) == (0, 1)
+
+
 def test_a_dismissal_is_of_one_agent_b25() -> None:
     office = Office()
     for name in ("a1", "a10", "a11"):
@@ -65,7 +119,9 @@ def test_a_dismissal_is_of_one_agent_b25() -> None:
     [
         ({"id": "x"}, "cost"),
         ({"cost": 1}, "id"),
-        ({"id": 7, "cost": 1}, "id"),
+        ({"id": 7.5, "cost": 1}, "id"),
+        ({"id": "x", "kind": "k"}, "cost"),
+        ({"id": "x", "cost": 5, "stage_costs": [5, 10]}, "stage_costs"),
         ({"id": "x" * 257, "cost": 1}, "id"),
         ({"id": "a\nb", "cost": 1}, "id"),
         ({"id": "x", "cost": float("nan")}, "cost"),
@@ -87,10 +143,8 @@ def test_a_refusal_names_field_value_and_what_is_allowed_b08(
     told = office.ask("announce", **given)
     assert (told["status"], told["error"]["param"]) == (400, field)
     assert told["error"]["type"] == "invalid_request_error"
-    assert (
-        " must be " in told["error"]["message"]
-        or "there are" in told["error"]["message"]
-    )
+    allowed = (" must be ", " must add up ", " there are: ", " must have ")
+    assert any(words in told["error"]["message"] for words in allowed)
     assert len(told["error"]["message"]) < 400
     assert len(office.agents) == 0
 

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from justitia.engines.serving import http
+from justitia.engines.serving import Claim, http
 from justitia.engines.serving.http import LARGEST_BODY, Refresh, Routes
 from justitia.engines.serving.metrics import Scrape
 from tests.engines.serving.test_desk import Office
@@ -110,6 +110,26 @@ def test_a_revision_is_of_the_agent_in_the_path() -> None:
     )
 
 
+def test_an_agent_is_one_on_several_schedulers() -> None:
+    first, second = Office(), Office()
+    house = House(first, second)
+    assert house.send("GET", "/justitia/agents/a%2Fb").status_code == 404
+    house.send("POST", "/justitia/agents", json={"id": "a/b", "cost": 100})
+    second.agents.submit("other", Claim("other", cost=300), 5, 5)
+    second.agents.submit("1", Claim("a/b"), 5, 5)
+    second.agents.start("1")
+    second.agents.serve({}, {"1": 2})
+    first.agents.submit("2", Claim("late", cost=1), 5, 5)
+    told = house.send("GET", "/justitia/agents/a%2Fb")
+    assert told.status_code == 200
+    assert told.json() == {
+        "id": "a/b", "kind": "", "weight": 1, "cost": 100, "tag": 100.0,
+        "waiting": 0, "running": 1, "delivered": 13, "active": True,
+    }  # fmt: skip
+    first.ask("dismiss", id="a/b")
+    assert house.send("GET", "/justitia/agents/a%2Fb").json()["running"] == 1
+
+
 def test_an_empty_name_is_nobodys_b25() -> None:
     house = House(Office())
     house.send("POST", "/justitia/agents", json={"id": "a", "cost": 1})
@@ -124,6 +144,7 @@ def test_with_a_key_nothing_is_open() -> None:
         ("GET", "/justitia/state"),
         ("GET", "/justitia/metrics"),
         ("POST", "/justitia/agents"),
+        ("GET", "/justitia/agents/a"),
         ("PATCH", "/justitia/agents/a"),
         ("DELETE", "/justitia/agents/a"),
     ):

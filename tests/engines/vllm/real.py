@@ -22,6 +22,7 @@ with warnings.catch_warnings():
     from vllm import SamplingParams
     from vllm.config import VllmConfig
     from vllm.engine.arg_utils import EngineArgs
+    from vllm.lora.request import LoRARequest
     from vllm.utils.hashing import sha256
     from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
     from vllm.v1.core.sched.output import SchedulerOutput
@@ -172,6 +173,8 @@ class Driver:
         claim: Mapping[str, object] | None = None,
         session: str | None = None,
         unready: bool = False,
+        resumable: bool = False,
+        lora: LoRARequest | None = None,
     ) -> Request:
         """Add a request that will produce `decode` tokens, and might `longest`.
 
@@ -183,6 +186,8 @@ class Driver:
             What it says of itself.
         unready
             It waits for its grammar until `ready`.
+        resumable
+            It is a part of a stream, to be followed by another of this name.
         """
         self.sent += 1
         if isinstance(prompt, int):
@@ -203,6 +208,8 @@ class Driver:
             arrival_time=float(self.sent),
             session_id=session,
             block_hasher=_hasher(self.scheduler.block_size),
+            resumable=resumable,
+            lora_request=lora,
         )
         if unready:
             request.status = RequestStatus.WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR
@@ -288,6 +295,7 @@ def _hasher(block: int) -> Any:
 __all__ = [
     "BLOCK",
     "Driver",
+    "LoRARequest",
     "PolicyScheduling",
     "Request",
     "RequestStatus",

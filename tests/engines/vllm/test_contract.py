@@ -61,6 +61,8 @@ def test_what_a_scheduler_has(model: Path) -> None:
     native = make_scheduler(model, native="fcfs")
     for name in ("waiting", "kv_holding_waiting", "running", "requests", "policy"):
         assert hasattr(native, name), name
+    assert native._inflight_prefills == set()
+    assert native.lora_config is None
     assert native.num_spec_tokens == native.num_lookahead_tokens == 0
     assert native.max_model_len == 512
     assert native.scheduler_reserve_full_isl  # all of a prompt must have room

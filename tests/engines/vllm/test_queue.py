@@ -14,6 +14,7 @@ from justitia.policy import Policy, create, names
 from tests.engines.policies import OneByOne
 from tests.engines.vllm.real import (
     Driver,
+    LoRARequest,
     Request,
     RequestStatus,
     make_config,
@@ -135,6 +136,35 @@ def test_one_that_is_not_ready_and_goes_away_leaves_nothing(model: Path) -> None
     driver.run()
     assert driver.finishes == {"next": 1}
     assert not driver.live()
+
+
+def test_b28_who_lacks_a_lora_slot_is_next_when_one_is_free(model: Path) -> None:
+    """One slot, and requests of the LoRA that has it come in without end."""
+    from vllm.config import LoRAConfig
+
+    config = make_config(model, seqs=4)
+    config.lora_config = LoRAConfig(max_loras=1, max_lora_rank=8)
+    driver = Driver(scheduler_of(config))
+    one, two = (LoRARequest(name, id, name) for id, name in ((1, "one"), (2, "two")))
+    sent = 0
+
+    def send() -> None:
+        nonlocal sent
+        claim = {"agent": f"a{sent}", "cost": 1_000}
+        driver.add(f"r{sent}", 10, 5 + sent % 7, claim=claim, lora=one)
+        sent += 1
+
+    for _ in range(6):
+        send()
+    driver.advance()
+    driver.add("other", 10, 5, claim={"agent": "b", "cost": 1}, lora=two)
+    for _ in range(20):
+        send()
+        driver.advance()
+    assert driver.starts["other"] == max(driver.finishes[f"r{n}"] for n in range(4)) + 1
+    assert [n for n in range(4, sent) if f"r{n}" not in driver.starts]
+    driver.run()
+    assert len(driver.finishes) == sent + 1
 
 
 # --- ends -----------------------------------------------------------------------------

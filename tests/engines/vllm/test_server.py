@@ -268,7 +268,9 @@ HOSTILE = [
     ('"justitia_weight": 1e-400', "weight"),
     (f'"justitia_agent": "{"x" * 10_000}"', "agent"),
     ('"justitia_agent": ""', "agent"),
-    ('"justitia_agent": 7', "agent"),
+    ('"justitia_agent": 7.5', "agent"),
+    ('"justitia_agent": "q", "justitia_agnet": 1, "justitia_kost": 1', "unknown"),
+    ('"justitia_cost": 5, "justitia_stage_costs": [5, 10]', "stage_costs"),
     ('"justitia_agent": ["a", "b"]', "agent"),
     ('"justitia_agent": "a\\u0000\\r\\nX-Admin: yes"', "agent"),
     (f'"justitia_kind": "{"k" * 10_000}"', "kind"),
@@ -301,6 +303,25 @@ def test_a_value_that_cannot_be_used_is_left_out_and_counted(
     assert {f: after[f] - before[f] for f in after if after[f] != before[f]} == {
         field: 1
     }
+
+
+def test_the_servers_log_says_what_could_not_be_used(served: Server) -> None:
+    assert raw(served, '"justitia_weight": 1e150').status_code == 200
+    rests(served)
+    lines = [
+        line
+        for line in served.log.read_text().splitlines()
+        if "goes on without what cannot be used of it: weight must be" in line
+    ]
+    assert lines  # once a minute: of this weight, or of one that was wrong before
+    assert "WARNING" in lines[0]
+    assert "complaints.py" in lines[0]  # in vLLM's own form
+
+
+def test_an_agent_of_a_number_is_that_of_its_text(served: Server) -> None:
+    assert raw(served, '"justitia_agent": 7').status_code == 200
+    assert served.http.get("/justitia/agents/7").json()["cost"] is None
+    assert delete(served, "7").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -353,6 +374,11 @@ def test_an_agent_is_announced_and_dismissed(served: Server, agent: str) -> None
     path = f"/justitia/agents/{quote(agent, safe='')}"
     revised = served.http.patch(path, json={"cost": 200})
     assert revised.json()["tag"] == tag + 50
+    told = served.http.get(path)
+    assert told.json() == {
+        "id": agent, "kind": "MRS", "weight": 2, "cost": 200, "tag": tag + 50,
+        "waiting": 0, "running": 0, "delivered": 0, "active": True,
+    }  # fmt: skip
     assert delete(served, agent).json() == {"id": agent, "aborted": 0}
     assert delete(served, agent).status_code == 404
 
@@ -417,6 +443,7 @@ def test_a_server_with_a_key_shows_nothing_without_it(served: Server) -> None:
                 one.get("/justitia/metrics"),
                 one.get("//justitia/state"),
                 one.post("/justitia/agents", json={"id": "x", "cost": 1}),
+                one.get(agent),
                 one.patch(agent, json={"cost": 1}),
                 one.delete(agent),
             ):
@@ -439,9 +466,10 @@ def test_metrics_are_among_vllms_own(served: Server) -> None:
     assert "vllm:num_requests_running" in text
     assert "secret id" not in text
     families = {each.name: each for each in parsed(text) if "justitia" in each.name}
-    assert len(families) == 12
+    assert len(families) == 14
     (info,) = families["justitia_adapter_info"].samples
     assert info.labels["engine"] == "vllm"
+    assert info.labels["engine_version"] == state["engine_version"]
     assert info.labels["policy"] == "justitia"
     faults = {
         sample.labels["field"]: sample.value

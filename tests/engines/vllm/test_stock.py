@@ -2,6 +2,9 @@
 
 import asyncio
 import gc
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +14,7 @@ pytest.importorskip("vllm", reason="vLLM is not installed: see docs/vllm.md")
 
 import httpx
 
+from justitia.cli import main
 from justitia.engines.serving.priorities import VLLM, Priorities
 from justitia.engines.serving.probe import PriorityIgnored, probe
 from tests.engines.vllm.servers import (
@@ -42,6 +46,31 @@ def prioritised(
 
 def test_a_server_with_priorities_passes(prioritised: Server) -> None:
     asyncio.run(probe(f"{prioritised.url}/v1"))
+
+
+def test_the_command_finds_it_out(
+    prioritised: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["probe", prioritised.url]) == 0
+    assert "It honours priorities" in capsys.readouterr().out
+
+
+def test_the_pages_example_runs(prioritised: Server) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "vllm.md").read_text("utf-8")
+    examples = re.findall(r"```py\n(.*?)```", page, re.S)
+    (example,) = (text for text in examples if "Priorities" in text)
+    text = example.replace("http://127.0.0.1:8000", prioritised.url)
+    assert text != example
+    ran = subprocess.run(
+        [sys.executable, "-"],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert sorted(ran.stdout.splitlines()) == ["question has ended", "report has ended"]
 
 
 def test_the_whole_range_is_taken_and_no_more_b16(prioritised: Server) -> None:
