@@ -110,6 +110,7 @@ def _agent(agent: AgentRecord) -> dict[str, Any]:
         "reference_finish": agent.reference_finish,
         "outcome": agent.outcome,
         "reason": agent.reason or None,
+        "cached_tokens": agent.cached_tokens,
     }
 
 
@@ -124,6 +125,7 @@ def _inference(inference: InferenceRecord) -> dict[str, Any]:
         "finish": inference.finish,
         "preempted": inference.preempted,
         "outcome": inference.outcome,
+        "cached_tokens": inference.cached_tokens,
     }
 
 

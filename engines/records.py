@@ -3,6 +3,7 @@
 Times are seconds since the start of the run.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,6 +27,9 @@ class InferenceRecord:
         The times at which those steps began and ended.
     preempted
         How often it was taken out of the running batch.
+    cached_tokens
+        Tokens of its prompt that the engine found in its cache and did not compute;
+        None where it does not say.
     """
 
     id: str
@@ -37,6 +41,7 @@ class InferenceRecord:
     start: float | None
     finish: float | None
     preempted: int
+    cached_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ class AgentRecord:
         finish the agent (see `justitia.engines.lag`).
     reason
         Why it was refused, else empty.
+    cached_tokens
+        Of all its inferences that ended; None where the engine does not say.
     """
 
     id: str
@@ -71,6 +78,7 @@ class AgentRecord:
     reference_finish: float | None
     outcome: Outcome
     reason: str = ""
+    cached_tokens: int | None = None
 
     @property
     def jct(self) -> float | None:
@@ -133,3 +141,14 @@ class RunRecord:
     preemptions: int
     lag: Lag | None
     limits: str = ""
+
+    @property
+    def cached_tokens(self) -> int | None:
+        """Tokens of all prompts that were found in the engine's cache."""
+        return total(one.cached_tokens for one in self.inferences)
+
+
+def total(counts: Iterable[int | None]) -> int | None:
+    """Return the sum of those that are known; None where none is."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None

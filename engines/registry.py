@@ -6,7 +6,11 @@ from justitia.policy.exact import shown
 
 EXTRAS = {"vllm": "vllm", "sglang": "sglang", "openai": "gateway"}
 """Engines that the bare install does not bring, and the extra that each comes with."""
-PRESETS = {SimEngine.name: "llama-7b-a100-40g", "vllm": "tiny-llama-cpu"}
+PRESETS = {
+    SimEngine.name: "llama-7b-a100-40g",
+    "vllm": "tiny-llama-cpu",
+    "sglang": "tiny-llama-cpu-sglang",
+}
 """The preset of an engine when none is named."""
 
 
@@ -55,11 +59,14 @@ def create_engine(
         )
     if name == "vllm":
         return _vllm(preset or PRESETS[name], model, admission, preemption)
+    if name == "sglang":
+        return _sglang(preset or PRESETS[name], model, admission, preemption)
     if name in EXTRAS:
         raise EngineNotInstalled(
             f"engine {name!r} is not installed; install it with: "
             f"pip install 'justitia[{EXTRAS[name]}]' "
-            "(its adapter is not in this version yet, which runs on sim and vllm)"
+            "(its adapter is not in this version yet, which runs on "
+            "sim, vllm and sglang)"
         )
     raise EngineError(
         f"no engine {shown(name)}; there are: {', '.join(engine_names())}"
@@ -84,3 +91,22 @@ def _vllm(preset: str, model: str | None, admission: str, preemption: str) -> En
             "(without a GPU as docs/vllm.md says)"
         ) from None
     return VLLMEngine(model=model, admission=admission, preset=load_preset(preset))
+
+
+def _sglang(preset: str, model: str | None, admission: str, preemption: str) -> Engine:
+    from justitia.engines.sglang.engine import SGLangEngine  # noqa: PLC0415
+    from justitia.engines.sglang.version import (  # noqa: PLC0415
+        SGLangUnusable,
+        check_version,
+    )
+
+    if preemption != "recompute":
+        raise EngineError(f"sglang recomputes what gives way; no {shown(preemption)}")
+    try:
+        check_version()
+    except SGLangUnusable as error:
+        raise EngineNotInstalled(
+            f"engine 'sglang' cannot be used here: {error} "
+            "(without a GPU as docs/sglang.md says)"
+        ) from None
+    return SGLangEngine(model=model, admission=admission, preset=load_preset(preset))

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from justitia.engines.lag import LagMeter
-from justitia.engines.records import AgentRecord, InferenceRecord, Outcome
+from justitia.engines.records import AgentRecord, InferenceRecord, Outcome, total
 from justitia.engines.roster import Member, Task, inference_id
 from justitia.policy import KVTokenTime
 from justitia.workloads import AgentSpec
@@ -59,8 +59,18 @@ class Results:
         self._ends: dict[str, _End] = {}
         self._inferences: dict[str, InferenceRecord] = {}
 
-    def inference(self, sequence: Ran, outcome: Outcome, step: int, time: int) -> None:
-        """Take note that a sequence ended; `step` and `time` if it finished."""
+    def inference(
+        self,
+        sequence: Ran,
+        outcome: Outcome,
+        step: int,
+        time: int,
+        cached: int | None = None,
+    ) -> None:
+        """Take note that a sequence ended; `step` and `time` if it finished.
+
+        `cached` tokens of its prompt were not computed, if the engine says so.
+        """
         finished = outcome == "finished"
         self._inferences[sequence.id] = InferenceRecord(
             sequence.id,
@@ -72,6 +82,7 @@ class Results:
             None if sequence.start is None else sequence.start / PICOSECONDS,
             time / PICOSECONDS if finished else None,
             sequence.preempted,
+            cached,
         )
 
     def agent(
@@ -131,6 +142,11 @@ class Results:
             reference_finish=None if reached is None else float(reached / PICOSECONDS),
             outcome=end.outcome,
             reason=end.reason,
+            cached_tokens=total(
+                record.cached_tokens
+                for one in spec.inferences
+                if (record := self._inferences.get(inference_id(spec, one)))
+            ),
         )
 
 

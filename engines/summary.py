@@ -33,6 +33,8 @@ class Summary:
         Inferences.
     max_lag, max_lag_allowed, max_lag_ratio
         See `justitia.engines.Lag`: `worst`, `allowed` and `ratio`.
+    cached_tokens
+        Of all prompts, found in the engine's cache; None where it does not say.
     """
 
     mean_jct: float | None
@@ -53,6 +55,7 @@ class Summary:
     max_lag: Number | None
     max_lag_allowed: Number | None
     max_lag_ratio: float | None
+    cached_tokens: int | None = None
 
 
 def summarise(run: RunRecord, baseline: RunRecord | None) -> Summary:
@@ -85,6 +88,7 @@ def summarise(run: RunRecord, baseline: RunRecord | None) -> Summary:
         max_lag=None if run.lag is None else run.lag.worst,
         max_lag_allowed=None if run.lag is None else run.lag.allowed,
         max_lag_ratio=None if run.lag is None else run.lag.ratio,
+        cached_tokens=run.cached_tokens,
     )
 
 

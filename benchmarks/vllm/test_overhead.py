@@ -18,14 +18,10 @@ import pytest
 
 from benchmarks.conftest import Figures
 from justitia.engines.serving.prompts import made_up
+from justitia.engines.serving.surroundings import prepare, quietly
 from justitia.engines.tiny import make_tiny_model
 from justitia.engines.vllm.engine import TINY_ARGUMENTS
-from justitia.engines.vllm.surroundings import (
-    IN_PROCESS,
-    TINY_ON_CPU,
-    prepare,
-    quietly,
-)
+from justitia.engines.vllm.surroundings import IN_PROCESS, TINY_ON_CPU
 
 if find_spec("vllm") is None:
     pytest.skip("vLLM is not installed; see docs/vllm.md", allow_module_level=True)

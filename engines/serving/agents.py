@@ -6,7 +6,7 @@ tell it of every end, and forgets all of an agent when the agent is over.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Protocol
@@ -125,6 +125,9 @@ class Agents:
         what `predict` could not predict.
     witness
         Told of steps and of requests that go back in line.
+    moves
+        A number that is another where the order of those in line may be: a request that
+        starts in its turn leaves it, and so do steps where the policy says so.
 
     Notes
     -----
@@ -142,6 +145,7 @@ class Agents:
         predict: Predict | None = None,
     ) -> None:
         self._policy = policy
+        self._static = policy.static_order
         self._merges = policy.additive and policy.static_order
         self._held: Mapping[str, int] = {}
         self._times = 0
@@ -149,6 +153,7 @@ class Agents:
         self.forgotten = 0
         self._complaints = Complaints(now)
         self.witness: Witness | None = None
+        self.moves = 0
         self._predict = predict
         self._agents: dict[str, _Agent] = {}
         self._requests: dict[str, _Request] = {}
@@ -179,6 +184,11 @@ class Agents:
     def __contains__(self, name: str) -> bool:
         """Return whether a named agent is known."""
         return named(name) in self._agents
+
+    @property
+    def requests(self) -> Collection[str]:
+        """The ids of those in line and running, as they are at any time."""
+        return self._requests.keys()
 
     # Agents -----------------------------------------------------------------------
 
@@ -215,6 +225,7 @@ class Agents:
             raise PolicyError(f"agent {shown(name)} is not known")
         self.policy.revise(agent.id, cost)
         agent.cost = cost
+        self.moves += 1
 
     def tag(self, name: str) -> Number | None:
         """Return the tag of a named agent, None where there is none."""
@@ -261,6 +272,7 @@ class Agents:
     def expire(self) -> None:
         """Let agents end that have had no request for too long; tell the time."""
         self._policy.advance(self._idle.tick())
+        self._may_move()
         self._forget_the_idle()
 
     # Requests ---------------------------------------------------------------------
@@ -309,6 +321,11 @@ class Agents:
         request = self._requests.get(request_id)
         return 0 if request is None else request.predicted
 
+    def produced(self, request_id: str) -> int:
+        """Return how many tokens a live request was told to have produced."""
+        self.catch_up()
+        return self._produced.get(request_id, 0)
+
     def waiting(self, request_id: str) -> bool:
         """Return whether a request is in line."""
         request = self._requests.get(request_id)
@@ -316,6 +333,8 @@ class Agents:
 
     def start(self, request_id: str) -> None:
         """Take note that a request that is in line enters the next step."""
+        if not self._static or self.head() != request_id:
+            self.moves += 1
         self.policy.start(request_id)
         self._requests[request_id].running = True
 
@@ -325,6 +344,7 @@ class Agents:
         if request is None or not request.running:
             return
         self.policy.requeue(request_id)
+        self.moves += 1
         request.running = False
         if self.witness is not None:
             self.witness.requeued(request_id)
@@ -333,6 +353,7 @@ class Agents:
         """Take note that a request in line does not fit."""
         if self.waiting(request_id):
             self._policy.refuse(request_id)
+            self._may_move()
 
     def serve(self, prefill: Mapping[str, int], decode: Mapping[str, int]) -> None:
         """Take note of a step, as soon as its batch is fixed; see `Step`.
@@ -351,9 +372,15 @@ class Agents:
             return
         step = Step(prefill, decode)
         self.policy.serve(step)
+        self._may_move()
         self._count(decode)
         if self.witness is not None:
             self.witness.served(step)
+
+    def _may_move(self) -> None:
+        """Take note of what leaves the line as it is under a static order only."""
+        if not self._static:
+            self.moves += 1
 
     def _count(self, decode: Mapping[str, int]) -> None:
         known, produced = self._requests, self._produced
@@ -368,6 +395,7 @@ class Agents:
         if request is None:
             return False
         policy.finish(request_id)
+        self.moves += 1
         agent = request.agent
         del agent.live[request_id]
         agent.expected = agent.expected - request.work if agent.live else 0
@@ -412,6 +440,7 @@ class Agents:
         agent.live[request_id] = request
         agent.expected += work
         self._requests[request_id] = request
+        self.moves += 1
         self._idle.wake(name)
 
     def _arrive(self, agent_id: str, claim: Claim, cost: Number) -> Agent:
@@ -472,6 +501,7 @@ class Agents:
 
     def _leave(self, agent: _Agent) -> None:
         policy = self.policy
+        self.moves += 1
         del self._agents[agent.id]
         self._idle.wake(agent.id)
         for request_id in agent.live:

@@ -64,6 +64,13 @@ class Backend(ABC):
     def name(self, request_id: str) -> str:
         """Return the name that a request was sent by, from the engine's id of it."""
 
+    def cached(self, name: str) -> int | None:
+        """Return how much of a prompt was in the cache; None if it does not say.
+
+        In tokens, of a request that has started.
+        """
+        return None
+
     @abstractmethod
     def usage(self) -> float:
         """Return the part of the KV cache that is in use, 0 to 1."""

@@ -6,7 +6,7 @@ that stands to the others still in use as the tag does to theirs. Nothing is rou
 away: two tags that differ get integers that differ, in order, or an error.
 
 Which way a server counts, and how far, is in `Range` and nowhere else: vLLM takes the
-smaller integer first, and 64 bits of it.
+smaller integer first, SGLang too where it is told to, and both 64 bits of it.
 """
 
 from bisect import bisect_left, insort
@@ -49,6 +49,11 @@ class Range:
 
 VLLM = Range(-(2**63), 2**63 - 1)
 """``priority`` of a request to vLLM with ``--scheduling-policy priority``."""
+SGLANG = Range(-(2**63), 2**63 - 1)
+"""``priority`` of a request to SGLang with ``--enable-priority-scheduling
+--schedule-low-priority-values-first``; without the second it takes the larger first.
+
+A request without a priority goes last, as one of the largest does."""
 
 
 class Priorities:

@@ -2,9 +2,11 @@
 
 A server that was not started for priorities may refuse them, or take and ignore them:
 vLLM 0.32 with its default ``--scheduling-policy fcfs`` answers 200 to every priority
-and goes on first come, first served. No field of its API tells which it does. So
-`probe` fills the server with requests of low priority until some of them wait, sends
-one of high priority, and looks whether it overtakes those that wait.
+and goes on first come, first served, and so does SGLang 0.5. SGLang also has two
+directions, and by default lets what waits preempt what runs. It tells how it was
+started, which vLLM does not; what it tells is checked, and then both are put to the
+test: `probe` fills the server with requests of low priority until some of them wait,
+sends one of high priority, and looks whether it overtakes those that wait.
 
 It costs the server some seconds of its time and is meant for a start, when nothing else
 runs there.
@@ -30,6 +32,18 @@ _SETTLED = 16
 """Tokens that somebody got while another got none: then that one waits."""
 _WAITING = 8
 """Requests that must wait before the urgent one is sent."""
+_HOW = {
+    "vllm": "Start vLLM with --scheduling-policy priority",
+    "sglang": "Start SGLang with --enable-priority-scheduling "
+    "--schedule-low-priority-values-first --disable-priority-preemption",
+}
+"""By the owner of its models, as it has it."""
+_WITHOUT = {
+    "enable_priority_scheduling": "takes priorities and ignores them",
+    "schedule_low_priority_values_first": "takes the larger priority first",
+    "disable_priority_preemption": "lets what waits preempt what runs",
+}
+"""What SGLang does where it was not started with one of its flags."""
 
 
 class PriorityIgnored(EngineError):
@@ -40,16 +54,19 @@ class _Filler:
     """A request of low priority that keeps the server busy."""
 
     def __init__(self) -> None:
-        self.accepted = False
+        self.sent = False
         self.tokens = 0
         self.ended = False
 
 
 class _Probe:
-    def __init__(self, client: "httpx.AsyncClient", model: str, longest: int) -> None:
+    def __init__(
+        self, client: "httpx.AsyncClient", model: str, longest: int, how: str
+    ) -> None:
         self._client = client
         self._model = model
         self._longest = longest
+        self._how = how
         self._fillers: list[_Filler] = []
         self._changed = asyncio.Condition()
         self._failure: str | None = None
@@ -78,8 +95,7 @@ class _Probe:
             raise PriorityIgnored(
                 "the server takes priorities and ignores them: "
                 f"{len(waiting) - late} of {len(waiting)} requests of low priority "
-                "that waited started before one of high priority. "
-                "Start vLLM with --scheduling-policy priority"
+                f"that waited started before one of high priority. {self._how}"
             )
 
     async def _accepts(self) -> None:
@@ -87,7 +103,7 @@ class _Probe:
         if answer.status_code >= 400:
             raise PriorityIgnored(
                 f"the server refuses a priority ({answer.status_code}): "
-                f"{answer.text[:300]}. Start vLLM with --scheduling-policy priority"
+                f"{answer.text[:300]}. {self._how}"
             )
 
     async def _send(self, priority: int, tokens: int) -> "httpx.Response":
@@ -110,10 +126,18 @@ class _Probe:
         ends = self._longest // 2 + len(self._fillers) * 7 % (self._longest // 2)
         self._fillers.append(filler)
         body = self._body(LOW, ends, stream=True)
-        async with self._client.stream("POST", "completions", json=body) as answer:
+
+        async def trace(event: str, _: object) -> None:
+            # SGLang answers with the first token only.
+            if event.endswith("send_request_body.complete"):
+                await self._tell(filler, sent=True)
+
+        async with self._client.stream(
+            "POST", "completions", json=body, extensions={"trace": trace}
+        ) as answer:
             if answer.status_code >= 400:
                 self._failure = f"the server answered {answer.status_code}"
-            await self._tell(filler, accepted=True)
+            await self._tell(filler, sent=True)
             async for line in answer.aiter_lines():
                 if line.startswith("data: {") and json.loads(line[6:]).get("choices"):
                     await self._tell(filler, token=True)
@@ -123,12 +147,12 @@ class _Probe:
         self,
         filler: _Filler,
         *,
-        accepted: bool = False,
+        sent: bool = False,
         token: bool = False,
         ended: bool = False,
     ) -> None:
         async with self._changed:
-            filler.accepted |= accepted
+            filler.sent |= sent
             filler.tokens += token
             filler.ended |= ended
             self._changed.notify_all()
@@ -141,7 +165,7 @@ class _Probe:
                     self._failure
                     or (
                         len(self._fillers) == sent
-                        and all(filler.accepted for filler in self._fillers)
+                        and all(filler.sent for filler in self._fillers)
                     )
                 )
             )
@@ -187,7 +211,8 @@ async def probe(
     Raises
     ------
     PriorityIgnored
-        If it refuses priorities or ignores them, or it cannot be told.
+        If it refuses priorities or ignores them, has another direction, or lets what
+        waits preempt what runs; or it cannot be told.
     """
     import httpx  # noqa: PLC0415 - of the extra "gateway"
 
@@ -195,10 +220,14 @@ async def probe(
         try:
             async with asyncio.timeout(seconds):
                 models = (await client.get("models")).raise_for_status().json()["data"]
+                how = _HOW.get(
+                    str(models[0].get("owned_by")), " or ".join(_HOW.values())
+                )
+                if how == _HOW["sglang"]:
+                    await _started_right(client)
                 context = models[0].get("max_model_len") or 512
                 longest = max(64, min(context - 16, LONGEST))
-                one = _Probe(client, models[0]["id"], longest)
-                await one.run(most)
+                await _Probe(client, models[0]["id"], longest, how).run(most)
         except PriorityIgnored:
             raise
         except TimeoutError:
@@ -213,6 +242,16 @@ async def probe(
             if isinstance(first, PriorityIgnored):
                 raise first from None
             raise PriorityIgnored(f"{url} failed: {first!r}") from None
+
+
+async def _started_right(client: "httpx.AsyncClient") -> None:
+    """Return if an SGLang says that it was started for priorities, smaller first."""
+    answer = await client.get(client.base_url.join("../server_info"))
+    told = answer.json() if answer.status_code == 200 else {}
+    for flag, otherwise in _WITHOUT.items():
+        if told.get(flag) is not True:
+            does = otherwise if flag in told else f"does not say whether {flag}"
+            raise PriorityIgnored(f"the server {does}. {_HOW['sglang']}")
 
 
 @asynccontextmanager

@@ -256,7 +256,9 @@ class LiveRun:
 
     def _forget(self, one: Running, outcome: Outcome) -> None:
         del self._running[one.id]
-        self._results.inference(one, outcome, self._steps - 1, self._now())
+        self._results.inference(
+            one, outcome, self._steps - 1, self._now(), self._backend.cached(one.id)
+        )
 
     # What all of them need --------------------------------------------------------
 

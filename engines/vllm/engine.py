@@ -9,14 +9,10 @@ from justitia.engines.base import Engine, EngineError, conserved
 from justitia.engines.records import RunRecord
 from justitia.engines.scaling import Fitted, scaled_to
 from justitia.engines.serving.run import LiveRun
+from justitia.engines.serving.surroundings import prepare, quietly
 from justitia.engines.sim.preset import Preset, load_preset
 from justitia.engines.tiny import CONTEXT, make_tiny_model
-from justitia.engines.vllm.surroundings import (
-    IN_PROCESS,
-    TINY_ON_CPU,
-    prepare,
-    quietly,
-)
+from justitia.engines.vllm.surroundings import IN_PROCESS, TINY_ON_CPU
 from justitia.engines.vllm.version import check_version
 from justitia.policy import Policy
 from justitia.policy.exact import shown

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
 from justitia import __version__
 
@@ -87,15 +87,16 @@ def run(
         table [policy.NAME]; the policies to run are then a list, policies = [...].
         JUSTITIA_CONFIG names it, too.
     engine
-        sim, the embedded simulator (default); vllm, the real engine in this process;
-        sglang or openai.
+        sim, the embedded simulator (default); vllm or sglang, the real engine in this
+        process; openai.
     preset
         What sim simulates: llama-7b-a100-40g (default), llama-13b-4xv100-16g,
-        qwen2.5-32b-h800-80g, tiny-llama-cpu, or a TOML file of your own. With vllm it
-        only says how long the load takes to arrive (default: tiny-llama-cpu).
+        qwen2.5-32b-h800-80g, tiny-llama-cpu, tiny-llama-cpu-sglang, or a TOML file of
+        your own. With a real engine it only says how long the load takes to arrive
+        (default: tiny-llama-cpu, with sglang tiny-llama-cpu-sglang).
     model
-        What vllm serves (default: a tiny model made on the spot). All lengths are
-        scaled down where the longest inference would not fit.
+        What a real engine serves (default: a tiny model made on the spot). All lengths
+        are scaled down where the longest inference would not fit.
     policy
         A policy to run, several times for several: justitia, justitia-c, fcfs,
         agent-fcfs, sjf, srjf, vtc (default: all).
@@ -104,7 +105,7 @@ def run(
         for which the delay bound holds. Stronger than a policy's table in the file.
     admission
         What the engine sets aside before it starts an inference: none (default),
-        prompt, predicted, max or, on sim, lookahead.
+        prompt, predicted, max or, on sim, lookahead. With sglang none or max.
     preemption
         What becomes of the KV cache of an inference that gives way: recompute (default)
         or, on sim, swap.
@@ -229,6 +230,9 @@ def serve(
     model: Annotated[str | None, Parameter(metavar="PATH|NAME|tiny")] = None,
     policy: Name = None,
     admission: Name = None,
+    options: Annotated[str | None, Parameter(metavar="JSON")] = None,
+    linger: Number = None,
+    most_agents: Number = None,
     host: Name = None,
     port: Number = None,
     config: Annotated[str | None, Parameter(metavar="FILE")] = None,
@@ -245,15 +249,22 @@ def serve(
         Arguments of the engine's server, after --:
         justitia serve --model PATH -- --max-model-len 8192
     engine
-        vllm (default).
+        vllm (default) or sglang.
     model
         A folder, a name on a hub that the engine can reach, or tiny for a model made on
         the spot, to try things with.
     policy
         The policy (default: justitia).
     admission
-        What is set aside before a request starts: none (default), prompt, predicted or
-        max.
+        What is set aside before a request starts: none (default), max or, with vllm,
+        prompt or predicted.
+    options
+        Options of the policy, as a JSON object (default: the table [policy.NAME] of the
+        file).
+    linger
+        Seconds for which an agent without a request is remembered (default: 300).
+    most_agents
+        Agents without a request that are remembered at most (default: 10000).
     host
         The address to listen on (default: 127.0.0.1, this machine only).
     port
@@ -270,6 +281,9 @@ def serve(
         "model": model,
         "policy": policy,
         "admission": admission,
+        "options": options,
+        "linger": linger,
+        "most_agents": most_agents,
         "host": host,
         "port": port,
     }
@@ -344,7 +358,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         named = given[:1]
         others = (["verify"], ["serve"], ["probe"])
         command = named[0] if named in others else "run"
-        return _fail(f"{error} See: justitia {command} --help", USAGE)
+        hint = ""
+        if command == "serve" and isinstance(error, UnknownOptionError):
+            hint = " The engine's own arguments go after --."
+        return _fail(f"{error}{hint} See: justitia {command} --help", USAGE)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:

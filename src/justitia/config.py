@@ -34,7 +34,7 @@ _CHOICES: Mapping[str, Callable[[], Iterable[str]]] = {
     "tags": lambda: ("agent", "stage"),
 }
 # What not all engines do alike; read after the engine is known.
-_ADMISSIONS = {SimEngine.name: RULES}
+_ADMISSIONS = {SimEngine.name: RULES, "sglang": ("none", "max")}
 _PREEMPTIONS = {SimEngine.name: PREEMPTIONS}
 _RECOMPUTE = ("recompute",)
 _FIELD_OF = {"json": "json_file", "plot": "plot_file", "policy": "policies"}

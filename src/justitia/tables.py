@@ -30,14 +30,18 @@ Columns = Sequence[tuple[str, Callable[[Result], str]]]
 def show(heading: str, results: Sequence[Result]) -> None:
     """Print a heading, how soon agents finished, how fair that was, and how it went."""
     console = Console(width=_WIDE, soft_wrap=True, highlight=False, markup=False)
-    jct = list(_JCT)
+    jct, engine = list(_JCT), list(_ENGINE)
     if any(map(_unfinished, results)):
         jct.append(("not done", lambda r: f"{_unfinished(r):,}"))
+    engine_note = _ENGINE_NOTE
+    if any(result.summary.cached_tokens for result in results):
+        engine.append(("cached", lambda r: f"{r.summary.cached_tokens or 0:,}"))
+        engine_note += _CACHED_NOTE
     console.print(heading)
     for title, columns, note in (
         ("Job completion time (JCT), seconds", jct, _JCT_NOTE),
         ("Fairness", _FAIRNESS, _FAIRNESS_NOTE),
-        ("Engine", _ENGINE, _ENGINE_NOTE),
+        ("Engine", engine, engine_note),
     ):
         console.print(f"\n{title}", style="bold")
         console.print(_table(columns, results))
@@ -134,3 +138,5 @@ _ENGINE: Columns = [
 ]
 _ENGINE_NOTE = """\
 KV used: of the cache, mean over steps. finished to refused: inferences."""
+_CACHED_NOTE = """
+cached: tokens of prompts that the engine found in its cache and did not compute."""

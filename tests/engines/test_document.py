@@ -67,7 +67,7 @@ def test_what_has_no_value_is_null() -> None:
     assert {key for key, value in summary.items() if value is None} == {
         *("mean_jct", "p50_jct", "p90_jct", "p99_jct", "max_jct", "gain_vs_vtc"),
         *("share_later", "worst_later", "worst_later_seconds"),
-        *("max_lag", "max_lag_allowed", "max_lag_ratio"),
+        *("max_lag", "max_lag_allowed", "max_lag_ratio", "cached_tokens"),
     }
     (agent,), (inference,) = run["agents"], run["inferences"]
     assert (agent["finish"], agent["jct"], agent["reason"]) == (None, None, None)

@@ -21,6 +21,8 @@ from tests.face.builders import agents_file
 from tests.face.conftest import Justitia
 
 FEW = ("run", "--agents", "3")
+REAL = {"vllm": "vLLM", "sglang": "SGLang"}
+"""Engines that run in this process where they are installed."""
 
 
 # Help ---------------------------------------------------------------------------------
@@ -91,6 +93,8 @@ BAD = [
     ("--engine vllm --model=", "--model: must not be empty"),
     ("--engine vllm --preemption swap", "--preemption: vllm recomputes what gives wa"),
     ("--engine vllm --admission lookahead", "--admission: must be one of none, prompt"),
+    ("--engine sglang --admission prompt", "--admission: must be one of none, max, no"),
+    ("--engine sglang --preemption swap", "--preemption: sglang recomputes what gives"),
     ("--engine vllm --preset no", "--preset: unknown preset 'no'; shipped are "),
     ("--engine tgi", "--engine: must be one of sim, vllm, sglang, openai, not 'tgi'"),
     ("--preset gpt", f"--preset: unknown preset 'gpt'; shipped are {PRESETS}; a file"),
@@ -153,37 +157,45 @@ def test_other_commands_are_told(justitia: Justitia) -> None:
     )
 
 
-def test_vllm_that_is_not_installed_is_told_with_how_to(
-    justitia: Justitia, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("engine", "name"), REAL.items())
+def test_a_real_engine_that_is_not_installed_is_told_with_how_to(
+    engine: str, name: str, justitia: Justitia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("justitia.engines.vllm.version.find_spec", lambda name: None)
-    ran = justitia("run", "--engine", "vllm", "--model", "some/model")
+    version = f"justitia.engines.{engine}.version"
+    monkeypatch.setattr(f"{version}.find_spec", lambda name: None)
+    ran = justitia("run", "--engine", engine, "--model", "some/model")
     assert (ran.code, ran.out) == (cli.RUN_FAILED, "")
     assert ran.err == (
-        "justitia: engine 'vllm' cannot be used here: vLLM is not installed; install "
-        "it with: pip install 'justitia[vllm]' (without a GPU as docs/vllm.md says)\n"
+        f"justitia: engine '{engine}' cannot be used here: {name} is not installed; "
+        f"install it with: pip install 'justitia[{engine}]' "
+        f"(without a GPU as docs/{engine}.md says)\n"
     )
 
 
-def test_vllm_of_a_version_that_is_not_known_is_told(
-    justitia: Justitia, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("engine", "name"), REAL.items())
+@pytest.mark.parametrize("found", ["0.99.1", "0.5.15", "nightly"])
+def test_a_real_engine_of_a_version_that_is_not_known_is_told(
+    engine: str,
+    name: str,
+    found: str,
+    justitia: Justitia,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("justitia.engines.vllm.version.find_spec", lambda name: 1)
-    monkeypatch.setattr("justitia.engines.vllm.version.version", lambda name: "0.99.1")
-    ran = justitia("run", "--engine", "vllm")
+    version = f"justitia.engines.{engine}.version"
+    monkeypatch.setattr(f"{version}.find_spec", lambda name: 1)
+    monkeypatch.setattr(f"{version}.version", lambda name: found)
+    ran = justitia("run", "--engine", engine)
     assert (ran.code, ran.out) == (cli.RUN_FAILED, "")
-    assert "engine 'vllm' cannot be used here: vLLM 0.99.1 is installed" in ran.err
+    assert f"engine '{engine}' cannot be used here: {name} {found} is " in ran.err
+    assert f"pip install 'justitia[{engine}]'" in ran.err
 
 
-@pytest.mark.parametrize("engine", ["sglang", "openai"])
 def test_an_engine_that_is_not_installed_is_told_with_how_to(
-    engine: str, justitia: Justitia
+    justitia: Justitia,
 ) -> None:
-    ran = justitia("run", "--engine", engine, "--preset", "some/model")
+    ran = justitia("run", "--engine", "openai", "--preset", "some/model")
     assert (ran.code, ran.out) == (cli.RUN_FAILED, "")
-    assert (
-        f"engine '{engine}' is not installed; install it with: pip install " in ran.err
-    )
+    assert "engine 'openai' is not installed; install it with: pip install " in ran.err
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "{}", "x", '{"agent_class": 3}'])

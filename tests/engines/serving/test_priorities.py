@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from justitia.engines.serving.priorities import (
+    SGLANG,
     VLLM,
     OutOfPriorities,
     Priorities,
@@ -19,8 +20,8 @@ from justitia.policy.exact import Number
 INT32 = Range(-(2**31), 2**31 - 1, smaller_first=False, grain=2**16)
 
 
-def test_vllm_takes_the_smaller_first_and_another_may_not_b15() -> None:
-    for range, reverse in ((VLLM, False), (INT32, True)):
+def test_stock_engines_take_the_smaller_first_and_another_may_not_b15() -> None:
+    for range, reverse in ((VLLM, False), (SGLANG, False), (INT32, True)):
         priorities = Priorities(range)
         given = {tag: priorities.give(tag) for tag in (140, 130, 200)}
         in_order = sorted(given, key=lambda tag: given[tag], reverse=reverse)

@@ -1,11 +1,12 @@
-"""The probe of a stock server, on servers that a real vLLM cannot be made to be.
+"""The probe of a stock server, on servers that real ones cannot be made to be.
 
-``tests/engines/vllm/test_stock.py`` has it on the real one, in both of its modes.
+``test_stock.py`` of ``tests/engines/vllm`` and ``tests/engines/sglang`` have it on the
+real ones, in all of their modes.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 import pytest
 
@@ -23,11 +24,16 @@ class Fake(httpx.AsyncBaseTransport):
     ----------
     mode
         What it does with priorities: ``priority``, ``fcfs``, ``reverse``, ``refuse``.
+    flags
+        Those that it says it was started with, None for an engine that does not say.
     """
 
-    def __init__(self, mode: str, places: int = 48) -> None:
+    def __init__(
+        self, mode: str, places: int = 48, flags: dict[str, object] | None = None
+    ) -> None:
         self.mode = mode
         self.places = places
+        self.flags = flags
         self.line: list[tuple[int, int, asyncio.Event]] = []
         self.running = 0
         self.came = 0
@@ -36,7 +42,12 @@ class Fake(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         self.keys.add(request.headers.get("authorization"))
         if request.url.path.endswith("models"):
-            return httpx.Response(200, json={"data": [{"id": "fake"}]})
+            owner = "vllm" if self.flags is None else "sglang"
+            return httpx.Response(
+                200, json={"data": [{"id": "fake", "owned_by": owner}]}
+            )
+        if request.url.path == "/server_info":
+            return httpx.Response(404 if not self.flags else 200, json=self.flags)
         body = json.loads(await request.aread())
         if self.mode == "refuse" and body["priority"]:
             return httpx.Response(400, json={"error": {"message": "no priorities"}})
@@ -46,8 +57,13 @@ class Fake(httpx.AsyncBaseTransport):
         self.line.append(ticket)
         self._admit()
         if body.get("stream"):
-            stream = _Stream(self._tokens(ticket, body["max_tokens"]))
-            return httpx.Response(200, stream=stream)
+            parts = self._tokens(ticket, body["max_tokens"])
+            first = b""
+            if self.flags is not None:  # SGLang answers with the first token
+                sent = request.extensions["trace"]
+                await sent("http11.send_request_body.complete", {})
+                first = await anext(parts)
+            return httpx.Response(200, stream=_Stream(first, parts))
         async for _ in self._tokens(ticket, body["max_tokens"]):
             pass
         return httpx.Response(200, json={"choices": [{}]})
@@ -60,7 +76,7 @@ class Fake(httpx.AsyncBaseTransport):
 
     async def _tokens(
         self, ticket: tuple[int, int, asyncio.Event], count: int
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes]:
         try:
             await ticket[2].wait()
             for _ in range(count):
@@ -76,11 +92,17 @@ class Fake(httpx.AsyncBaseTransport):
 
 
 class _Stream(httpx.AsyncByteStream):
-    def __init__(self, parts: AsyncIterator[bytes]) -> None:
+    def __init__(self, first: bytes, parts: AsyncGenerator[bytes]) -> None:
+        self._first = first
         self._parts = parts
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._parts
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._first
+        async for part in self._parts:
+            yield part
+
+    async def aclose(self) -> None:
+        await self._parts.aclose()
 
 
 def run(server: Fake, **more: object) -> None:
@@ -120,6 +142,57 @@ def test_more_requests_are_sent_where_a_few_do_not_fill_it() -> None:
 def test_one_that_does_nothing_does_not() -> None:
     with pytest.raises(PriorityIgnored, match="seconds the server has not shown"):
         run(Fake("priority", places=0), seconds=0.2)
+
+
+RIGHT: dict[str, object] = {
+    "enable_priority_scheduling": True,
+    "schedule_low_priority_values_first": True,
+    "disable_priority_preemption": True,
+}
+
+
+def test_an_sglang_that_was_started_right_passes_b15() -> None:
+    server = Fake("priority", flags=RIGHT)
+    run(server, api_key="sesame")
+    assert server.running == 0
+    assert server.keys == {"Bearer sesame"}
+
+
+@pytest.mark.parametrize(
+    ("flag", "otherwise"),
+    [
+        ("enable_priority_scheduling", "ignores them"),
+        ("schedule_low_priority_values_first", "takes the larger priority first"),
+        ("disable_priority_preemption", "lets what waits preempt what runs"),
+    ],
+)
+def test_an_sglang_that_was_not_or_does_not_say_is_refused_b15(
+    flag: str, otherwise: str
+) -> None:
+    for value, reason in (
+        (False, otherwise),
+        ("true", otherwise),
+        (None, f"does not say whether {flag}"),
+    ):
+        flags = {**RIGHT, flag: value}
+        if value is None:
+            del flags[flag]
+        server = Fake("priority", flags=flags)
+        with pytest.raises(PriorityIgnored, match=reason) as it:
+            run(server)
+        assert "Start SGLang with --enable-priority-scheduling" in str(it.value)
+        assert server.came == 0
+
+
+def test_an_sglang_that_says_nothing_is_refused_b15() -> None:
+    with pytest.raises(PriorityIgnored, match="does not say whether enable_priority"):
+        run(Fake("priority", flags={}))
+
+
+@pytest.mark.parametrize("mode", ["fcfs", "reverse"])
+def test_an_sglang_that_does_other_than_it_says_is_refused_b15(mode: str) -> None:
+    with pytest.raises(PriorityIgnored, match="ignores them"):
+        run(Fake(mode, flags=RIGHT))
 
 
 @pytest.mark.parametrize("answer", [b"{}", b"nonsense", b'{"data": []}'])

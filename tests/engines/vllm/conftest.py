@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from justitia.engines.vllm.surroundings import IN_PROCESS, TINY_ON_CPU, prepare
+from justitia.engines.serving.surroundings import prepare
+from justitia.engines.vllm.surroundings import IN_PROCESS, TINY_ON_CPU
 
 prepare(IN_PROCESS | TINY_ON_CPU)
 

@@ -5,18 +5,17 @@ another: every step takes a tick, as on a `sim` whose preset says so.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from justitia.engines import RunRecord
 from justitia.engines.roster import inference_id
 from justitia.engines.serving import Agents
 from justitia.engines.serving.backend import Backend
-from justitia.engines.serving.run import LiveRun
-from justitia.policy import Policy, Step
+from justitia.policy import Policy
 from justitia.predictors import Oracle, Predictor
-from justitia.workloads import AgentSpec, InferenceSpec
-from tests.engines.build import TICK, Case, make_preset
+from justitia.workloads import AgentSpec
+from tests.engines.build import Case
+from tests.engines.ticking import Ticking
 from tests.engines.vllm.real import Driver, make_scheduler
 
 CONTEXT = 4096
@@ -68,13 +67,6 @@ class Unmodelled(Backend):
         return float(self._cache.usage)
 
 
-class Ticking(LiveRun):
-    """A run in which time passes by the step."""
-
-    def _now(self) -> int:
-        return self._steps * TICK + self._skipped
-
-
 def run_real(
     model: Path,
     case: Case,
@@ -112,51 +104,3 @@ def run_real(
     assert not scheduler.requests
     assert backend.usage() == 0
     return record
-
-
-def runnable(case: Case) -> Case:
-    """Return a case as an engine can run it: something to compute, something to say.
-
-    A step takes a tick, and those that give way are computed again.
-    """
-    preset = case.preset
-    return replace(
-        case,
-        agents=tuple(
-            replace(spec, inferences=tuple(map(_runnable, spec.inferences)))
-            for spec in case.agents
-        ),
-        preset=make_preset(
-            blocks=preset.capacity_tokens // preset.block_size,
-            block_size=preset.block_size,
-            seats=preset.max_num_seqs,
-            budget=preset.max_num_batched_tokens,
-        ),
-        preemption="recompute",
-    )
-
-
-def _runnable(one: InferenceSpec) -> InferenceSpec:
-    decode = max(1, one.decode_tokens)
-    most = None if one.max_tokens is None else max(decode, one.max_tokens)
-    prompt = max(1, one.prompt_tokens)
-    return replace(one, prompt_tokens=prompt, decode_tokens=decode, max_tokens=most)
-
-
-def watch(policy: Policy) -> list[dict[str, tuple[int, int]]]:
-    """Return a list that gets every step: tokens computed and produced, by id."""
-    batches: list[dict[str, tuple[int, int]]] = []
-    serve = policy.serve
-
-    def served(step: Step) -> None:
-        names = {*step.prefill, *step.decode}
-        batches.append(
-            {
-                name: (step.prefill.get(name, 1), step.decode.get(name, 0))
-                for name in names
-            }
-        )
-        serve(step)
-
-    policy.serve = served  # type: ignore[method-assign]
-    return batches

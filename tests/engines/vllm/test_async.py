@@ -12,7 +12,8 @@ from justitia.policy.ledger import Account
 from justitia.policy.srjf import SRJF
 from justitia.workloads import AgentSpec
 from tests.engines.build import Case, cases
-from tests.engines.vllm.live import run_real, runnable
+from tests.engines.ticking import runnable
+from tests.engines.vllm.live import run_real
 from tests.engines.vllm.real import Driver, PolicyScheduling, make_scheduler
 
 FIXTURES = [HealthCheck.function_scoped_fixture]

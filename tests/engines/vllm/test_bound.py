@@ -15,7 +15,8 @@ from justitia.engines import RunRecord
 from justitia.policy import create
 from justitia.policy.exact import Number
 from tests.engines.build import Case, cases, make_agent, make_preset
-from tests.engines.vllm.live import run_real, runnable
+from tests.engines.ticking import runnable
+from tests.engines.vllm.live import run_real
 
 EXAMPLES = max(300, settings.default.max_examples if settings.default else 0)
 FIXTURES = [HealthCheck.function_scoped_fixture]

@@ -18,7 +18,8 @@ from justitia.policy.exact import Number
 from justitia.predictors import Prediction, Predictor
 from justitia.workloads import AgentSpec
 from tests.engines.build import Case, cases
-from tests.engines.vllm.live import run_real, runnable, watch
+from tests.engines.ticking import runnable, watch
+from tests.engines.vllm.live import run_real
 
 POLICIES: dict[str, dict[str, object]] = {
     "fcfs": {},

@@ -1,0 +1,1 @@
+"""Benchmarks in SGLang: of what the adapter costs there."""
