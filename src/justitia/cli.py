@@ -1,4 +1,4 @@
-"""The command line: ``justitia run``, ``justitia serve`` and ``justitia verify``.
+"""The command line: ``justitia run``, ``serve``, ``verify`` and ``predictor``.
 
 Only what reads the command line is imported with this module: what runs it takes longer
 to load than ``--help`` should.
@@ -8,18 +8,24 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 
 from justitia import __version__
-
-DONE = 0
-RUN_FAILED = 1
-BROKEN = 1
-USAGE = 2
-INTERRUPTED = 130
+from justitia.flags import (
+    BROKEN,
+    DONE,
+    INTERRUPTED,
+    RUN_FAILED,
+    USAGE,
+    FileOrDash,
+    Name,
+    Names,
+    Number,
+    fail,
+)
+from justitia.predictor_cli import predictor_app
 
 app = App(
     name="justitia",
@@ -29,24 +35,6 @@ app = App(
     version=__version__,
     suppress_keyboard_interrupt=False,
 )
-
-# Values are taken as they are typed, and checked with the settings: so a flag, a
-# variable and a key of a file are read alike.
-Name = Annotated[str | None, Parameter(metavar="NAME")]
-Names = Annotated[list[str] | None, Parameter(metavar="NAME", negative=())]
-Number = Annotated[str | None, Parameter(metavar="N")]
-
-
-def _no_flag(_: object, value: str | None) -> None:
-    """Refuse what starts with a dash but is not the one that stands for a stream."""
-    if value is not None and value.startswith("-") and value != "-":
-        raise ValueError(f"It must be a file, or -; ./{value} is a file of that name.")
-
-
-FileOrDash = Annotated[
-    str | None,
-    Parameter(metavar="FILE|-", allow_leading_hyphen=True, validator=_no_flag),
-]
 
 
 @app.command(
@@ -122,8 +110,10 @@ def run(
     load
         The load itself, instead of a density.
     predictor
-        oracle (default), which knows the costs, or noisy:LAMBDA, off by a factor of up
-        to LAMBDA.
+        oracle (default), which knows the costs; noisy:LAMBDA, off by a factor of up to
+        LAMBDA; the folder of a model that justitia predictor train wrote; mean, of the
+        class so far; max, max_tokens of each inference; s3, the baseline S³. All but
+        the oracle run beside it, to show what predicting costs.
     seed
         Of everything random (default: 7).
     jobs
@@ -161,9 +151,9 @@ def run(
     try:
         run_settings(settings.load(flags, file=config))
     except EngineError as error:
-        return _fail(error, RUN_FAILED)
+        return fail(error, RUN_FAILED)
     except PolicyError as error:
-        return _fail(error, USAGE)
+        return fail(error, USAGE)
     return DONE
 
 
@@ -215,7 +205,7 @@ def verify(
     try:
         held = verify_settings(settings)
     except PolicyError as error:
-        return _fail(error, USAGE)
+        return fail(error, USAGE)
     return DONE if held else BROKEN
 
 
@@ -276,10 +266,13 @@ def serve(
     try:
         serving.serve(serving.load(flags, further, file=config))
     except EngineError as error:
-        return _fail(error, RUN_FAILED)
+        return fail(error, RUN_FAILED)
     except PolicyError as error:
-        return _fail(error, USAGE)
+        return fail(error, USAGE)
     return DONE
+
+
+app.command(predictor_app)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -301,17 +294,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()  # what cannot be written is to be known here
     except CycloptsError as error:
-        named = given[:1]
-        command = named[0] if named in (["verify"], ["serve"]) else "run"
-        return _fail(f"{error} See: justitia {command} --help", USAGE)
+        return fail(f"{error} See: justitia {_named(given)} --help", USAGE)
     except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED)
+        return fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
         _forget_output()  # its reader has what it wanted
         return RUN_FAILED
     except OSError as error:
         _forget_output()
-        return _fail(
+        return fail(
             f"{error.filename or 'standard output'}: cannot be written: "
             f"{error.strerror or error}",
             RUN_FAILED,
@@ -319,11 +310,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else DONE
 
 
-def _fail(reason: object, code: int) -> int:
-    if sys.stderr is not None:
-        with suppress(BrokenPipeError):
-            print(f"justitia: {reason}", file=sys.stderr)
-    return code
+def _named(given: Sequence[str]) -> str:
+    """Return the command that was meant."""
+    name, *rest = [*given, "", ""][:2]
+    if name == predictor_app.name[0]:
+        known = [name for name in predictor_app if not name.startswith("-")]
+        return " ".join([name, *(one for one in rest if one in known)])
+    return name if name in ("verify", "serve") else "run"
 
 
 def _forget_output() -> None:

@@ -15,6 +15,7 @@ from justitia.config import KEYS, RunSettings
 from justitia.engines import EngineError
 from justitia.engines.registry import PRESETS as PRESETS_OF
 from justitia.engines.sim import PREEMPTIONS, RULES, preset_names
+from justitia.flags import RUN_FAILED, USAGE
 from justitia.policy import names
 from justitia.workloads import AgentSpec, write_jsonl
 from tests.face.builders import agents_file
@@ -129,7 +130,7 @@ def test_what_cannot_be_used_is_told_before_anything_runs(
 ) -> None:
     monkeypatch.setattr(running, "run_all", lambda *_, **__: pytest.fail("it ran"))
     ran = justitia("run", *flags.split(" "))
-    assert (ran.code, ran.out) == (cli.USAGE, "")
+    assert (ran.code, ran.out) == (USAGE, "")
     assert ran.err.startswith(f"justitia: {message}")
     assert ran.err.count("\n") == 1
     assert len(ran.err) < 600
@@ -158,7 +159,7 @@ def test_vllm_that_is_not_installed_is_told_with_how_to(
 ) -> None:
     monkeypatch.setattr("justitia.engines.vllm.version.find_spec", lambda name: None)
     ran = justitia("run", "--engine", "vllm", "--model", "some/model")
-    assert (ran.code, ran.out) == (cli.RUN_FAILED, "")
+    assert (ran.code, ran.out) == (RUN_FAILED, "")
     assert ran.err == (
         "justitia: engine 'vllm' cannot be used here: vLLM is not installed; install "
         "it with: pip install 'justitia[vllm]' (without a GPU as docs/vllm.md says)\n"
@@ -171,7 +172,7 @@ def test_vllm_of_a_version_that_is_not_known_is_told(
     monkeypatch.setattr("justitia.engines.vllm.version.find_spec", lambda name: 1)
     monkeypatch.setattr("justitia.engines.vllm.version.version", lambda name: "0.99.1")
     ran = justitia("run", "--engine", "vllm")
-    assert (ran.code, ran.out) == (cli.RUN_FAILED, "")
+    assert (ran.code, ran.out) == (RUN_FAILED, "")
     assert "engine 'vllm' cannot be used here: vLLM 0.99.1 is installed" in ran.err
 
 
@@ -180,7 +181,7 @@ def test_an_engine_that_is_not_installed_is_told_with_how_to(
     engine: str, justitia: Justitia
 ) -> None:
     ran = justitia("run", "--engine", engine, "--preset", "some/model")
-    assert (ran.code, ran.out) == (cli.RUN_FAILED, "")
+    assert (ran.code, ran.out) == (RUN_FAILED, "")
     assert (
         f"engine '{engine}' is not installed; install it with: pip install " in ran.err
     )

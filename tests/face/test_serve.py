@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from justitia import serving
-from justitia.cli import DONE, RUN_FAILED, USAGE, main
+from justitia.cli import main
 from justitia.config import ConfigError
 from justitia.engines.vllm import version
+from justitia.flags import DONE, RUN_FAILED, USAGE
 from justitia.serving import Command, ServeSettings
 
 
