@@ -42,6 +42,7 @@ def document(
     version: str,
     engine: Mapping[str, object],
     predictor: str,
+    foresights: Mapping[str, Mapping[str, float | None]] | None = None,
 ) -> dict[str, Any]:
     """Return the comparison as what `json.dumps` takes.
 
@@ -55,6 +56,9 @@ def document(
         of all lengths.
     predictor
         Its name.
+    foresights
+        By policy, what its predictions cost against the oracle's (the fields of
+        `justitia.engines.foresight.Foresight`); None where the oracle is the predictor.
     """
     return {
         "schema": SCHEMA,
@@ -75,6 +79,9 @@ def document(
                 "policy": result.label,
                 "options": dict(result.options),
                 "summary": {k: _plain(v) for k, v in asdict(result.summary).items()},
+                "prediction": None
+                if foresights is None
+                else dict(foresights[result.policy]),
                 "agents": [_agent(agent) for agent in result.record.agents],
                 "inferences": [_inference(one) for one in result.record.inferences],
             }

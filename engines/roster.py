@@ -147,7 +147,8 @@ class Roster:
     def end(self, task: Task) -> list[Task]:
         """Take note that an inference ended; return those that it made ready.
 
-        An agent whose last inference ended has left the policy and the roster.
+        An agent whose last inference ended has left the policy and the roster, and the
+        predictor may learn of it.
         """
         member = task.member
         member.live.remove(task.position)
@@ -155,6 +156,7 @@ class Roster:
         self._policy.finish(task.told.id)
         if not member.left:
             self._leave(member)
+            self._predictor.learn(member.spec, self._policy.cost_model)
             return []
         return self.release(member, member.readiness.done(task.position))
 

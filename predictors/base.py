@@ -21,6 +21,12 @@ class Prediction:
         Work by stage, as `AgentSpec.depths` counts stages. Each finite and positive.
     decode_tokens
         Tokens that each inference will produce, by position.
+    high
+        What the real cost is not above in nine of ten agents, for what is set aside;
+        not below `cost`. None where the predictor does not say.
+    source
+        Which model answered (see `justitia.predictors.learned.SOURCES`); empty for
+        predictors that have one.
 
     Raises
     ------
@@ -31,6 +37,8 @@ class Prediction:
     cost: Number
     stage_costs: tuple[Number, ...]
     decode_tokens: tuple[int, ...]
+    high: Number | None = None
+    source: str = ""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -39,13 +47,41 @@ class Prediction:
         put(self, "stage_costs", costs)
         counts = tuple(tokens(d, "predicted decode_tokens") for d in self.decode_tokens)
         put(self, "decode_tokens", counts)
+        if self.high is not None:
+            high = positive(self.high, "predicted high cost")
+            put(self, "high", max(high, self.cost))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What an agent is thought to cost in all.
+
+    Attributes
+    ----------
+    cost
+        KV token-steps.
+    high
+        Nine of ten agents cost no more.
+    source
+        Which model answered; see `justitia.predictors.learned.SOURCES`.
+    """
+
+    cost: float
+    high: float
+    source: str
+
+    @property
+    def fallback(self) -> bool:
+        """Whether anything but the model of the agent's class answered."""
+        return self.source != "class"
 
 
 class Predictor(ABC):
     """Gives the cost of an agent before it runs.
 
     An honest one looks only at what is known when the agent arrives: its kind and its
-    text. The same agent gets the same prediction whenever it is asked for.
+    text, and the prompts of the inferences that are ready then. The same agent gets the
+    same prediction whenever it is asked for, unless something was learned in between.
     """
 
     name: str = ""
@@ -54,3 +90,6 @@ class Predictor(ABC):
     @abstractmethod
     def predict(self, agent: AgentSpec, model: CostModel) -> Prediction:
         """Return what `agent` is thought to cost under `model`."""
+
+    def learn(self, agent: AgentSpec, model: CostModel) -> None:  # noqa: B027
+        """Take note of an agent that has finished, whose lengths are known by now."""

@@ -1,13 +1,25 @@
 """Predictors by name, so that a predictor is a word in a configuration file."""
 
+import os
+from collections.abc import Callable
+
 from justitia.policy import PolicyError
 from justitia.policy.exact import shown
 from justitia.predictors.base import Predictor
+from justitia.predictors.extra import check_installed, installed
+from justitia.predictors.longest import Longest
+from justitia.predictors.mean import Mean
 from justitia.predictors.noisy import Noisy
 from justitia.predictors.oracle import Oracle
 
-FORMS = ("oracle", "noisy:LAMBDA")
+FORMS = ("oracle", "noisy:LAMBDA", "mean", "max", "s3", "s3:DIR", "DIR")
 """What `create` understands, as a message shows it."""
+
+_SIMPLE: dict[str, Callable[[], Predictor]] = {
+    "oracle": Oracle,
+    "mean": Mean,
+    "max": Longest,
+}
 
 
 def create(text: str, seed: int = 0) -> Predictor:
@@ -20,23 +32,49 @@ def create(text: str, seed: int = 0) -> Predictor:
     ----------
     text
         ``"oracle"`` for the real costs, ``"noisy:3"`` for costs that are off by a
-        factor of up to 3 either way.
+        factor of up to 3 either way, ``"mean"`` for the mean of what agents of the
+        class have cost so far, ``"max"`` for what they cost if every inference produces
+        all that it may, ``"s3"`` for the S³ baseline and ``"s3:DIR"`` for one from a
+        directory; or the directory of a model, with a slash in it (``"./model"``) where
+        it has one of these names.
     seed
         Of whatever the predictor draws.
 
     Raises
     ------
     PolicyError
-        If there is no such predictor, naming those that there are; or if what follows
-        the colon is not allowed.
+        If there is no such predictor, naming those that there are; if what follows the
+        colon is not allowed; if the directory holds no model that can be used; or if
+        the extra ``predictors`` that it needs is not installed.
     """
     if isinstance(text, str):
         name, colon, argument = text.partition(":")
-        if name == "oracle" and not colon:
-            return Oracle()
+        if text in _SIMPLE:
+            return _SIMPLE[text]()
         if name == "noisy" and colon:
             return Noisy(_number(argument), seed)
+        if name == "s3" and (not colon or argument):
+            return _s3(argument, seed)
+        if os.sep in text or os.path.isdir(text):
+            return _model(text)
     raise PolicyError(f"no predictor {shown(text)}; there are: {', '.join(FORMS)}")
+
+
+def _s3(folder: str, seed: int) -> Predictor:
+    from justitia.predictors.s3 import create_s3, load_s3  # noqa: PLC0415
+
+    check_installed("predictor s3")
+    return load_s3(folder) if folder else create_s3(seed)
+
+
+def _model(folder: str) -> Predictor:
+    from justitia.predictors.model import load  # noqa: PLC0415
+
+    with installed(f"predictor {folder}"):
+        model = load(folder)
+    assert isinstance(model, Predictor)
+    model.name = folder
+    return model
 
 
 def _number(text: str) -> float:

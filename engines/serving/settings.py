@@ -8,12 +8,14 @@ engine's configuration is stronger.
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from justitia.engines.serving.agents import Predict
 from justitia.policy import Policy, PolicyError, create, names
 from justitia.policy.exact import shown
+from justitia.predictors import create as create_predictor
 
 PREFIX = "JUSTITIA_"
 ADMISSIONS = ("none", "prompt", "predicted", "max")
@@ -39,6 +41,9 @@ class ServingSettings(BaseModel):
         Seconds for which a named agent without a request is remembered.
     most_agents
         Named agents without a request that are remembered at most.
+    predictor
+        The directory of a model that tells how much a request will produce where it
+        does not say so itself; empty: as much as it may.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -48,6 +53,7 @@ class ServingSettings(BaseModel):
     admission: str = "none"
     linger: float = Field(default=300.0, ge=0, le=1e9)
     most_agents: int = Field(default=10_000, ge=0, le=10**9)
+    predictor: str = ""
 
     @field_validator("policy")
     @classmethod
@@ -77,12 +83,41 @@ class ServingSettings(BaseModel):
         except (PolicyError, TypeError) as error:
             raise ServingError(f"options: {error}") from None
 
+    def predict(self) -> Predict | None:
+        """Load what tells how much a request will produce; None where nothing does.
+
+        Raises
+        ------
+        ServingError
+            If there is no such model, or one that tells no inference's tokens.
+        """
+        if not self.predictor:
+            return None
+        try:
+            model = create_predictor(self.predictor)
+        except PolicyError as error:
+            raise ServingError(f"predictor: {error}") from None
+        if not isinstance(model, _TellsTokens):
+            raise ServingError(
+                f"predictor: must be the directory of a model that tells an "
+                f"inference's tokens, not {shown(self.predictor)}"
+            )
+        return model.tokens
+
+
+@runtime_checkable
+class _TellsTokens(Protocol):
+    """A model of single inferences, too (`justitia.predictors.learned.Learned` is)."""
+
+    def tokens(self, kind: str, prompt_tokens: int, longest: int, /) -> int:
+        """Return what an inference will produce."""
+
 
 def load_settings(
     given: object = None,
     environment: Mapping[str, str] | None = None,
 ) -> ServingSettings:
-    """Return the settings, all checked: the policy can be made.
+    """Return the settings, all checked: policy and predictor can be made.
 
     Parameters
     ----------
@@ -111,6 +146,7 @@ def load_settings(
     except (ValidationError, TypeError) as error:
         raise ServingError(_first(error)) from None
     settings.make()
+    settings.predict()
     return settings
 
 

@@ -27,7 +27,11 @@ def take_control(scheduler: Any) -> None:
     settings = scheduler.settings
     watched = Watched(settings.make(), now=monotonic)
     agents = Agents(
-        watched, now=monotonic, linger=settings.linger, most=settings.most_agents
+        watched,
+        now=monotonic,
+        linger=settings.linger,
+        most=settings.most_agents,
+        predict=settings.predict(),
     )
     scheduler.use(agents)
     config = scheduler.vllm_config

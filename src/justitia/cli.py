@@ -1,4 +1,4 @@
-"""The command line: ``justitia run``, ``serve``, ``probe`` and ``verify``.
+"""The command line: ``run``, ``serve``, ``probe``, ``verify`` and ``predictor``.
 
 Only what reads the command line is imported with this module: what runs it takes longer
 to load than ``--help`` should.
@@ -8,18 +8,24 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
 from justitia import __version__
-
-DONE = 0
-RUN_FAILED = 1
-BROKEN = 1
-USAGE = 2
-INTERRUPTED = 130
+from justitia.flags import (
+    BROKEN,
+    DONE,
+    INTERRUPTED,
+    RUN_FAILED,
+    USAGE,
+    FileOrDash,
+    Name,
+    Names,
+    Number,
+    fail,
+)
+from justitia.predictor_cli import predictor_app
 
 app = App(
     name="justitia",
@@ -29,24 +35,6 @@ app = App(
     version=__version__,
     suppress_keyboard_interrupt=False,
 )
-
-# Values are taken as they are typed, and checked with the settings: so a flag, a
-# variable and a key of a file are read alike.
-Name = Annotated[str | None, Parameter(metavar="NAME")]
-Names = Annotated[list[str] | None, Parameter(metavar="NAME", negative=())]
-Number = Annotated[str | None, Parameter(metavar="N")]
-
-
-def _no_flag(_: object, value: str | None) -> None:
-    """Refuse what starts with a dash but is not the one that stands for a stream."""
-    if value is not None and value.startswith("-") and value != "-":
-        raise ValueError(f"It must be a file, or -; ./{value} is a file of that name.")
-
-
-FileOrDash = Annotated[
-    str | None,
-    Parameter(metavar="FILE|-", allow_leading_hyphen=True, validator=_no_flag),
-]
 
 
 @app.command(
@@ -123,8 +111,10 @@ def run(
     load
         The load itself, instead of a density.
     predictor
-        oracle (default), which knows the costs, or noisy:LAMBDA, off by a factor of up
-        to LAMBDA.
+        oracle (default), which knows the costs; noisy:LAMBDA, off by a factor of up to
+        LAMBDA; the folder of a model that justitia predictor train wrote; mean, of the
+        class so far; max, max_tokens of each inference; s3, the baseline S³. All but
+        the oracle run beside it, to show what predicting costs.
     seed
         Of everything random (default: 7).
     jobs
@@ -162,9 +152,9 @@ def run(
     try:
         run_settings(settings.load(flags, file=config))
     except EngineError as error:
-        return _fail(error, RUN_FAILED)
+        return fail(error, RUN_FAILED)
     except PolicyError as error:
-        return _fail(error, USAGE)
+        return fail(error, USAGE)
     return DONE
 
 
@@ -216,7 +206,7 @@ def verify(
     try:
         held = verify_settings(settings)
     except PolicyError as error:
-        return _fail(error, USAGE)
+        return fail(error, USAGE)
     return DONE if held else BROKEN
 
 
@@ -233,6 +223,7 @@ def serve(
     options: Annotated[str | None, Parameter(metavar="JSON")] = None,
     linger: Number = None,
     most_agents: Number = None,
+    predictor: Annotated[str | None, Parameter(metavar="DIR")] = None,
     host: Name = None,
     port: Number = None,
     config: Annotated[str | None, Parameter(metavar="FILE")] = None,
@@ -265,6 +256,9 @@ def serve(
         Seconds for which an agent without a request is remembered (default: 300).
     most_agents
         Agents without a request that are remembered at most (default: 10000).
+    predictor
+        A model of justitia predictor train, which tells what a request will produce
+        where it does not say so itself (default: as much as it may).
     host
         The address to listen on (default: 127.0.0.1, this machine only).
     port
@@ -284,15 +278,16 @@ def serve(
         "options": options,
         "linger": linger,
         "most_agents": most_agents,
+        "predictor": predictor,
         "host": host,
         "port": port,
     }
     try:
         serving.serve(serving.load(flags, further, file=config))
     except EngineError as error:
-        return _fail(error, RUN_FAILED)
+        return fail(error, RUN_FAILED)
     except PolicyError as error:
-        return _fail(error, USAGE)
+        return fail(error, USAGE)
     return DONE
 
 
@@ -330,10 +325,13 @@ def probe(
     try:
         probing.probe_settings(probing.load(url, api_key, most))
     except EngineError as error:
-        return _fail(error, RUN_FAILED)
+        return fail(error, RUN_FAILED)
     except PolicyError as error:
-        return _fail(error, USAGE)
+        return fail(error, USAGE)
     return DONE
+
+
+app.command(predictor_app)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -355,21 +353,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()  # what cannot be written is to be known here
     except CycloptsError as error:
-        named = given[:1]
-        others = (["verify"], ["serve"], ["probe"])
-        command = named[0] if named in others else "run"
         hint = ""
-        if command == "serve" and isinstance(error, UnknownOptionError):
+        if given[:1] == ["serve"] and isinstance(error, UnknownOptionError):
             hint = " The engine's own arguments go after --."
-        return _fail(f"{error}{hint} See: justitia {command} --help", USAGE)
+        return fail(f"{error}{hint} See: justitia {_named(given)} --help", USAGE)
     except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED)
+        return fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
         _forget_output()  # its reader has what it wanted
         return RUN_FAILED
     except OSError as error:
         _forget_output()
-        return _fail(
+        return fail(
             f"{error.filename or 'standard output'}: cannot be written: "
             f"{error.strerror or error}",
             RUN_FAILED,
@@ -377,11 +372,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else DONE
 
 
-def _fail(reason: object, code: int) -> int:
-    if sys.stderr is not None:
-        with suppress(BrokenPipeError):
-            print(f"justitia: {reason}", file=sys.stderr)
-    return code
+def _named(given: Sequence[str]) -> str:
+    """Return the command that was meant."""
+    name, *rest = [*given, "", ""][:2]
+    if name == predictor_app.name[0]:
+        known = [name for name in predictor_app if not name.startswith("-")]
+        return " ".join([name, *(one for one in rest if one in known)])
+    return name if name in ("verify", "serve", "probe") else "run"
 
 
 def _forget_output() -> None:

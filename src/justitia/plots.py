@@ -1,6 +1,6 @@
 """Figures of a comparison, with matplotlib (the extra ``experiments``)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +46,14 @@ def draw(results: Sequence[Result], title: str, file: str) -> bytes:
     On the left the share of agents that are done within some JCT, for each policy; on
     the right each agent's JCT against its JCT under VTC, where that was run.
     """
+    return figure_of(lambda figure: _fill(figure, results), title, file)
+
+
+def figure_of(fill: Callable[["Figure"], None], title: str, file: str) -> bytes:
+    """Return a figure that `fill` fills, in the format that `file` asks for.
+
+    What is drawn alike comes out alike to the byte.
+    """
     from matplotlib import rc_context  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
@@ -58,7 +66,7 @@ def draw(results: Sequence[Result], title: str, file: str) -> bytes:
         simplefilter("ignore")  # a letter that the font lacks
         figure = Figure(layout="constrained")
         figure.suptitle(title, fontsize=9)
-        _fill(figure, results)
+        fill(figure)
         figure.savefig(content, format=suffix[1:], metadata=_METADATA[suffix])
     return content.getvalue()
 

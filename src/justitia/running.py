@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import asdict, replace
 from typing import Any
 
 from rich.console import Console
@@ -10,13 +11,15 @@ from justitia import __version__
 from justitia.config import ConfigError, RunSettings
 from justitia.engines.base import Engine
 from justitia.engines.compare import Comparison, run_all
-from justitia.engines.document import document, dumps
+from justitia.engines.document import Result, document, dumps
+from justitia.engines.foresight import Foresight, foresee
 from justitia.engines.registry import create_engine
 from justitia.engines.scenario import Scenario, build, step_seconds
 from justitia.engines.sim import Preset
 from justitia.output import STANDARD, Output
 from justitia.plots import check_plot, draw
 from justitia.policy import create, options
+from justitia.predictors import Oracle
 from justitia.progress import Progresses
 from justitia.tables import show
 
@@ -66,11 +69,27 @@ def run_settings(settings: RunSettings) -> None:
         comparison = Comparison(
             scenario, chosen, policies, settings.predictor, _tags(settings)
         )
-        bars = Progresses(Console(stderr=True), list(policies), scenario.inferences)
+        knows = settings.predictor == Oracle.name
+        oracles = [] if knows else [_with_oracle(name) for name in policies]
+        bars = Progresses(
+            Console(stderr=True), [*policies, *oracles], scenario.inferences
+        )
         with bars:
             results = run_all(
                 comparison, jobs=settings.jobs, progress=bars.tell, engine=engine
             )
+            known: list[Result] = []
+            if not knows:
+                known = run_all(
+                    replace(comparison, predictor=Oracle.name),
+                    jobs=settings.jobs,
+                    progress=lambda name, ended: bars.tell(_with_oracle(name), ended),
+                    engine=engine,
+                )
+        foresights = {
+            result.policy: foresee(result, other)
+            for result, other in zip(results, known, strict=False)
+        }
         if json is not None:
             content = document(
                 scenario,
@@ -78,12 +97,24 @@ def run_settings(settings: RunSettings) -> None:
                 version=__version__,
                 engine=about,
                 predictor=settings.predictor,
+                foresights=None if knows else _plain(foresights),
             )
             json.save(dumps(content).encode())
         if plot is not None and settings.plot_file is not None:
             plot.save(draw(results, heading, settings.plot_file))
     if settings.json_file != STANDARD:
-        show(heading, results)
+        show(heading, results, foresights)
+
+
+def _with_oracle(policy: str) -> str:
+    """Return what the run of a policy beside its own is called."""
+    return f"{policy} ({Oracle.name})"
+
+
+def _plain(
+    foresights: Mapping[str, Foresight],
+) -> dict[str, dict[str, float | None]]:
+    return {policy: asdict(one) for policy, one in foresights.items()}
 
 
 def _policies(settings: RunSettings, preset: Preset) -> dict[str, dict[str, object]]:

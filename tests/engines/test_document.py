@@ -58,7 +58,10 @@ def test_the_head() -> None:
             "predictor": "oracle",
         },
     }
-    assert list(run) == ["policy", "options", "summary", "agents", "inferences"]
+    assert list(run) == [
+        *("policy", "options", "summary", "prediction", "agents", "inferences")
+    ]
+    assert run["prediction"] is None
 
 
 def test_what_has_no_value_is_null() -> None:

@@ -59,6 +59,7 @@ SCHEMA: dict[str, Any] = {
                 "max_lag_allowed": (*NUMBER, *OPTIONAL),
                 "max_lag_ratio": TIME,
             },
+            "prediction": (dict, *OPTIONAL),
             "agents": [
                 {
                     "id": str,

@@ -15,6 +15,7 @@ from justitia.config import KEYS, RunSettings
 from justitia.engines import EngineError
 from justitia.engines.registry import PRESETS as PRESETS_OF
 from justitia.engines.sim import PREEMPTIONS, RULES, preset_names
+from justitia.flags import RUN_FAILED, USAGE
 from justitia.policy import names
 from justitia.workloads import AgentSpec, write_jsonl
 from tests.face.builders import agents_file
@@ -133,7 +134,7 @@ def test_what_cannot_be_used_is_told_before_anything_runs(
 ) -> None:
     monkeypatch.setattr(running, "run_all", lambda *_, **__: pytest.fail("it ran"))
     ran = justitia("run", *flags.split(" "))
-    assert (ran.code, ran.out) == (cli.USAGE, "")
+    assert (ran.code, ran.out) == (USAGE, "")
     assert ran.err.startswith(f"justitia: {message}")
     assert ran.err.count("\n") == 1
     assert len(ran.err) < 600
@@ -164,7 +165,7 @@ def test_a_real_engine_that_is_not_installed_is_told_with_how_to(
     version = f"justitia.engines.{engine}.version"
     monkeypatch.setattr(f"{version}.find_spec", lambda name: None)
     ran = justitia("run", "--engine", engine, "--model", "some/model")
-    assert (ran.code, ran.out) == (cli.RUN_FAILED, "")
+    assert (ran.code, ran.out) == (RUN_FAILED, "")
     assert ran.err == (
         f"justitia: engine '{engine}' cannot be used here: {name} is not installed; "
         f"install it with: pip install 'justitia[{engine}]' "
@@ -185,7 +186,7 @@ def test_a_real_engine_of_a_version_that_is_not_known_is_told(
     monkeypatch.setattr(f"{version}.find_spec", lambda name: 1)
     monkeypatch.setattr(f"{version}.version", lambda name: found)
     ran = justitia("run", "--engine", engine)
-    assert (ran.code, ran.out) == (cli.RUN_FAILED, "")
+    assert (ran.code, ran.out) == (RUN_FAILED, "")
     assert f"engine '{engine}' cannot be used here: {name} {found} is " in ran.err
     assert f"pip install 'justitia[{engine}]'" in ran.err
 
@@ -194,7 +195,7 @@ def test_an_engine_that_is_not_installed_is_told_with_how_to(
     justitia: Justitia,
 ) -> None:
     ran = justitia("run", "--engine", "openai", "--preset", "some/model")
-    assert (ran.code, ran.out) == (cli.RUN_FAILED, "")
+    assert (ran.code, ran.out) == (RUN_FAILED, "")
     assert "engine 'openai' is not installed; install it with: pip install " in ran.err
 
 

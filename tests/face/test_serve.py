@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from justitia import serving
-from justitia.cli import DONE, RUN_FAILED, USAGE, main
+from justitia.cli import main
 from justitia.config import ConfigError
 from justitia.engines.serving import ServingSettings
 from justitia.engines.sglang import version as sglang_version
 from justitia.engines.sglang.cpu import FOLDER
 from justitia.engines.vllm import version
+from justitia.flags import DONE, RUN_FAILED, USAGE
 from justitia.serving import Command, ServeSettings, commands
 from justitia.serving import sglang as sglang_module
 from justitia.serving import vllm as vllm_module

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from justitia import __version__, cli
+from justitia import __version__, cli, flags
 from justitia.cli import main
 from justitia.proofs import verify as suite
 from justitia.proofs.properties import ALL
@@ -120,7 +120,7 @@ def test_what_cannot_be_used_is_told_before_anything_runs(
 ) -> None:
     monkeypatch.setattr(suite, "verify", lambda *_, **__: pytest.fail("it ran"))
     ran = justitia("verify", *given.split(" "))
-    assert (ran.code, ran.out) == (cli.USAGE, "")
+    assert (ran.code, ran.out) == (flags.USAGE, "")
     assert ran.err.startswith(f"justitia: {message}")
     assert ran.err.count("\n") == 1
     assert len(ran.err) < 600

@@ -17,7 +17,7 @@ from justitia.policy import names
 from justitia.policy.exact import shown
 
 _SERVER = ("engine", "model", "host", "port")
-_ADAPTER = ("policy", "admission", "linger", "most_agents", "options")
+_ADAPTER = tuple(ServingSettings.model_fields)
 
 
 @dataclass(frozen=True)

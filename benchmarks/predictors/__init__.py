@@ -1,0 +1,1 @@
+"""What predicting and training cost; needs the extra ``predictors``."""

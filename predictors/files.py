@@ -1,0 +1,335 @@
+"""A model in a directory: JSON and safetensors, nothing that runs when it is read.
+
+``model.json`` has the format, who wrote it, what it was trained on, the errors of its
+inner validation, and all that is not an array; the arrays lie in the one file that it
+names, whose digest it has. Numbers are written so that they come back to the bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import secrets
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+from safetensors import SafetensorError
+from safetensors.numpy import load as unpack
+from safetensors.numpy import save as pack
+
+from justitia.policy.exact import shown
+from justitia.predictors.card import KindCard, ModelCard
+from justitia.predictors.errors import ModelError
+from justitia.predictors.features import LONGEST, Features
+from justitia.predictors.kinds import Guess, KindModel, Lengths, TextNetwork
+from justitia.predictors.learned import Learned
+from justitia.predictors.network import Layer, Network
+
+FORMAT = 1
+"""What this version writes and reads."""
+CARD = "model.json"
+MOST_BYTES = 2**30
+"""A larger file is no model."""
+_LIBRARIES = ("justitia", "numpy", "scikit-learn", "scipy", "torch", "safetensors")
+
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def save(learned: Learned, folder: str | os.PathLike[str]) -> None:
+    """Write a model into a directory, in place of the model that may be there.
+
+    At every moment the directory holds the whole old model or the whole new one.
+
+    Raises
+    ------
+    ModelError
+        If the directory holds something else, or cannot be written.
+    """
+    check_out(folder)
+    target = Path(folder)
+    arrays: Arrays = {}
+    classes = {
+        kind: _kind_card(model, f"{place}.", arrays)
+        for place, (kind, model) in enumerate(learned.models.items())
+    }
+    anyone = _kind_card(learned.anyone, "anyone.", arrays)
+    packed = pack({name: np.ascontiguousarray(a) for name, a in arrays.items()})
+    digest = hashlib.sha256(packed).hexdigest()
+    card = {
+        "format": FORMAT,
+        "versions": _versions(),
+        "seed": learned.about.get("seed", 0),
+        "cost_model": "kv",
+        "classes": classes,
+        "anyone": anyone,
+        "seen": sorted(learned.seen),
+        "arrays": f"arrays-{digest[:16]}.safetensors",
+        "digest": digest,
+    }
+    text = json.dumps(card, ensure_ascii=False, indent=1, allow_nan=False)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        _replace(target / f"arrays-{digest[:16]}.safetensors", packed)
+        _replace(target / CARD, text.encode())
+        for old in target.glob("arrays-*.safetensors"):
+            if old.name != card["arrays"]:
+                old.unlink()
+    except OSError as error:
+        raise _cannot(folder, "be written", error) from None
+    learned.about.update(_about(card))
+
+
+def load(folder: str | os.PathLike[str]) -> Learned:
+    """Read a model from its directory.
+
+    Nothing in the files is run: they are JSON, checked field by field, and arrays of
+    numbers.
+
+    Raises
+    ------
+    ModelError
+        If there is no model, if it is of another format (naming both), or if anything
+        in it does not fit.
+    """
+    source = Path(folder)
+    try:
+        text = _read(source / CARD)
+    except FileNotFoundError:
+        raise ModelError(f"{folder}: not a model: there is no {CARD} in it") from None
+    except NotADirectoryError:
+        raise ModelError(f"{folder}: not a model: not a directory") from None
+    except OSError as error:
+        raise _cannot(folder, "be read", error) from None
+    card = _card(folder, text)
+    try:
+        packed = _read(source / card.arrays)
+    except OSError as error:
+        raise _cannot(f"{folder}: {card.arrays}", "be read", error) from None
+    if hashlib.sha256(packed).hexdigest() != card.digest:
+        raise ModelError(
+            f"{folder}: {card.arrays} is not the file that {CARD} was written with: "
+            f"its digest is another"
+        )
+    try:
+        arrays = unpack(packed)
+        models = {
+            kind: _kind(one, f"{place}.", arrays)
+            for place, (kind, one) in enumerate(card.classes.items())
+        }
+        learned = Learned(
+            models,
+            _kind(card.anyone, "anyone.", arrays),
+            seen=frozenset(card.seen),
+            about=_about(card.model_dump()),
+        )
+        learned._check()
+    except (SafetensorError, AssertionError, KeyError, ValueError) as error:
+        raise ModelError(
+            f"{folder}: {card.arrays} does not fit {CARD}: "
+            f"{type(error).__name__} {error}"
+        ) from None
+    return learned
+
+
+def check_out(folder: str | os.PathLike[str]) -> None:
+    """Raise `ModelError` unless a model can be saved in this directory.
+
+    It must hold nothing, or a model; where it is not there yet, it must be possible to
+    make it.
+    """
+    target = Path(folder)
+    try:
+        if target.exists():
+            if not target.is_dir():
+                raise ModelError(f"{folder}: is not a directory")
+            if any(target.iterdir()) and not (target / CARD).is_file():
+                raise ModelError(
+                    f"{folder}: holds something that is not a model; give a directory "
+                    f"that is new or empty"
+                )
+        nearest = next(p for p in (target, *target.absolute().parents) if p.exists())
+        if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+            raise ModelError(f"{folder}: cannot be written: {nearest} is not writable")
+    except OSError as error:
+        raise _cannot(folder, "be written", error) from None
+
+
+def _card(folder: object, text: bytes) -> ModelCard:
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{folder}: {CARD} is not JSON: {error}") from None
+    if not isinstance(fields, dict) or "format" not in fields:
+        raise ModelError(f"{folder}: {CARD} is not that of a model: it has no format")
+    if type(fields["format"]) is not int or fields["format"] != FORMAT:
+        versions = fields.get("versions")
+        writer = versions.get("justitia") if isinstance(versions, dict) else None
+        raise ModelError(
+            f"{folder}: the model has format {shown(fields['format'])} (written by "
+            f"justitia {shown(writer)}); justitia {_versions()['justitia']} reads "
+            f"format {FORMAT}"
+        )
+    try:
+        return ModelCard.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ModelError(
+            f"{folder}: {CARD}: {where}: {first['msg']}, not {shown(first['input'])}"
+        ) from None
+
+
+def _kind_card(model: KindModel, prefix: str, arrays: Arrays) -> dict[str, Any]:
+    lengths = model.lengths
+    arrays[prefix + "calls"] = model.calls
+    text: dict[str, Any] | None = None
+    features = 0
+    if isinstance(model.text, TextNetwork):
+        made, network = model.text.features, model.text.network
+        features = made.size
+        arrays |= {
+            prefix + "grams": made.grams,
+            prefix + "gram_weights": made.gram_weights,
+            prefix + "term_weights": made.term_weights,
+            prefix + "centre": made.centre,
+            prefix + "spread": made.spread,
+            prefix + "linear": network.linear,
+        }
+        for place, (weights, biases) in enumerate(network.layers):
+            arrays[f"{prefix}weights.{place}"] = weights
+            arrays[f"{prefix}biases.{place}"] = biases
+        text = {
+            "terms": list(made.terms),
+            "longest": made.longest,
+            "mean": network.mean,
+            "spread": network.spread,
+            "share": float(network.share),
+            "layers": len(network.layers),
+            "shift": model.text.shift,
+            "margin": model.text.margin,
+        }
+    return {
+        "agents": model.agents,
+        "floor": model.floor,
+        "cap": model.cap,
+        "features": features,
+        "lengths": {
+            "typical": {"log": lengths.typical.log, "high": lengths.typical.high},
+            "decode": lengths.decode,
+            "slope": lengths.slope,
+            "constant": lengths.constant,
+            "margin": lengths.margin,
+        },
+        "text": text,
+        "validation": model.validation,
+    }
+
+
+def _kind(card: KindCard, prefix: str, arrays: Mapping[str, NDArray[Any]]) -> KindModel:
+    def get(name: str, kind: type = np.float64) -> NDArray[Any]:
+        array = arrays[prefix + name]
+        if array.dtype != kind:
+            raise ValueError(f"{prefix}{name} is of type {array.dtype}")
+        return array
+
+    text: TextNetwork | None = None
+    if card.text is not None:
+        told = card.text
+        features = Features(
+            grams=get("grams", np.uint64),
+            gram_weights=get("gram_weights"),
+            terms=told.terms,
+            term_weights=get("term_weights"),
+            centre=get("centre"),
+            spread=get("spread"),
+            longest=told.longest,
+        )
+        layers: list[Layer] = [
+            (get(f"weights.{place}"), get(f"biases.{place}"))
+            for place in range(told.layers)
+        ]
+        network = Network(layers, told.mean, told.spread, get("linear"), told.share)
+        text = TextNetwork(features, network, told.shift, told.margin)
+    lengths = card.lengths
+    return KindModel(
+        agents=card.agents,
+        text=text,
+        lengths=Lengths(
+            Guess(lengths.typical.log, lengths.typical.high),
+            lengths.decode,
+            lengths.slope,
+            lengths.constant,
+            lengths.margin,
+        ),
+        floor=card.floor,
+        cap=card.cap,
+        calls=get("calls", np.int64),
+        validation=card.validation,
+    )
+
+
+def _about(card: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a model says of itself: the card without what makes it predict."""
+
+    def short(kind: Mapping[str, Any]) -> dict[str, Any]:
+        shown_ = {name: kind[name] for name in ("agents", "features", "validation")}
+        return shown_ | {"text": kind["text"] is not None}
+
+    return {
+        "format": card["format"],
+        "versions": dict(card["versions"]),
+        "seed": card["seed"],
+        "cost_model": card["cost_model"],
+        "classes": {kind: short(one) for kind, one in card["classes"].items()},
+        "anyone": short(card["anyone"]),
+        "characters": next(
+            (
+                one["text"]["longest"]
+                for one in (card["anyone"], *card["classes"].values())
+                if one["text"] is not None
+            ),
+            LONGEST,
+        ),
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "none"
+    return found
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ModelError(f"{path}: is larger than {MOST_BYTES:,} bytes: not a model")
+    return content
+
+
+def _replace(path: Path, content: bytes) -> None:
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with draft.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _cannot(what: object, verb: str, error: OSError) -> ModelError:
+    return ModelError(f"{what}: cannot {verb}: {error.strerror or error}")
