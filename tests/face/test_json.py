@@ -58,6 +58,7 @@ SCHEMA: dict[str, Any] = {
                 "max_lag": (*NUMBER, *OPTIONAL),
                 "max_lag_allowed": (*NUMBER, *OPTIONAL),
                 "max_lag_ratio": TIME,
+                "cached_tokens": (int, *OPTIONAL),
             },
             "prediction": (dict, *OPTIONAL),
             "agents": [
@@ -73,6 +74,7 @@ SCHEMA: dict[str, Any] = {
                     "reference_finish": TIME,
                     "outcome": str,
                     "reason": (str, *OPTIONAL),
+                    "cached_tokens": (int, *OPTIONAL),
                 }
             ],
             "inferences": [
@@ -86,6 +88,7 @@ SCHEMA: dict[str, Any] = {
                     "finish": TIME,
                     "preempted": int,
                     "outcome": str,
+                    "cached_tokens": (int, *OPTIONAL),
                 }
             ],
         }

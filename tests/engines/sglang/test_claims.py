@@ -87,9 +87,10 @@ def test_hostile_values_are_left_out_and_counted(field: str, value: object) -> N
     assert claim == Claim(kind="" if field == "kind" else "MRS", faults=(field,))
 
 
-def test_other_fields_are_passed_over() -> None:
+def test_other_fields_are_passed_over_and_counted() -> None:
     claim = claim_of(request({"justitia": {"agent": "a", "priority": -1, "": 0}}))
-    assert claim == Claim("a")
+    assert claim.agent == "a"
+    assert claim.faults == ("unknown",)
 
 
 def test_a_custom_parameter_that_is_no_table() -> None:
