@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from justitia.engines.serving import Claim, read_claim
+from justitia.policy.exact import shown
 
 KEY = "justitia"
 """The key of a claim in a request's ``custom_params``."""
@@ -26,7 +27,10 @@ def claim_of(req: Any) -> Claim:
     if given is None or isinstance(given, Mapping):
         return read_claim(given or {}, session=_session(req))
     claim = read_claim({}, session=_session(req))
-    return replace(claim, faults=(*claim.faults, "claim"))
+    reason = f"{KEY} must be an object, not {shown(given)}"
+    return replace(
+        claim, faults=(*claim.faults, "claim"), reasons=(*claim.reasons, reason)
+    )
 
 
 def _session(req: Any) -> str | None:

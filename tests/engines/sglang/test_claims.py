@@ -96,3 +96,8 @@ def test_other_fields_are_passed_over_and_counted() -> None:
 def test_a_custom_parameter_that_is_no_table() -> None:
     assert claim_of(request([1, 2])) == Claim()
     assert claim_of(request("justitia")) == Claim()
+
+
+def test_a_claim_that_is_no_object_is_told_with_its_value() -> None:
+    (reason,) = claim_of(request({"justitia": "x"})).reasons
+    assert reason == "justitia must be an object, not 'x'"

@@ -335,7 +335,8 @@ HOSTILE = [
     ('{"weight": 1e-400}', "weight"),
     (f'{{"agent": "{"x" * 10_000}"}}', "agent"),
     ('{"agent": ""}', "agent"),
-    ('{"agent": 7}', "agent"),
+    ('{"agent": 7.5}', "agent"),
+    ('{"agnet": "a1"}', "unknown"),
     ('{"agent": ["a", "b"]}', "agent"),
     ('{"agent": {"__class__": "x"}}', "agent"),
     ('{"agent": "a\\u0000\\r\\nX-Admin: yes"}', "agent"),
@@ -533,7 +534,7 @@ def test_metrics_are_among_sglangs_own(served: Server) -> None:
     assert "secret id" not in text
     families = {each.name: each for each in parsed(text)}
     ours = {n: each for n, each in families.items() if n.startswith("justitia_")}
-    assert len(ours) == 12
+    assert len(ours) == 14
     (info,) = ours["justitia_adapter_info"].samples
     assert info.labels["engine"] == "sglang"
     assert info.labels["policy"] == "justitia"
