@@ -30,8 +30,9 @@ LONGEST = 512
 _WAVE = 64
 _SETTLED = 16
 """Tokens that somebody got while another got none: then that one waits."""
-_WAITING = 8
-"""Requests that must wait before the urgent one is sent."""
+_WAITING = (8, 64, 64)
+"""Requests that must wait before the urgent one is sent, try by try: a server that is
+slow to hear of it starts many meanwhile."""
 _HOW = {
     "vllm": "Start vLLM with --scheduling-policy priority",
     "sglang": "Start SGLang with --enable-priority-scheduling "
@@ -73,30 +74,54 @@ class _Probe:
 
     async def run(self, most: int) -> None:
         await self._accepts()
+        fault: PriorityIgnored | None = None
         async with asyncio.TaskGroup() as group:
             tasks: list[asyncio.Task[None]] = []
             try:
-                waiting: list[_Filler] = []
-                while len(waiting) < _WAITING:
-                    if len(self._fillers) >= most:
+                for least in _WAITING:
+                    waiting = await self._fill_up(group, tasks, least, most)
+                    if len(waiting) < least and fault is not None:
+                        break
+                    if len(waiting) < least:
                         raise PriorityIgnored(
                             f"{most} requests at once left none waiting, so whether "
                             "the server honours priorities cannot be told"
                         )
-                    wave = min(_WAVE, most - len(tasks))
-                    tasks += [group.create_task(self._fill()) for _ in range(wave)]
-                    waiting = await self._settle(len(tasks))
-                await self._send(URGENT, 1)
-                late = sum(not filler.tokens for filler in waiting)
+                    await self._send(URGENT, 1)
+                    fault = self._overtaken(waiting)
+                    if fault is None:
+                        break
             finally:
                 for task in tasks:
                     task.cancel()
-        if late * 2 < len(waiting):
-            raise PriorityIgnored(
-                "the server takes priorities and ignores them: "
-                f"{len(waiting) - late} of {len(waiting)} requests of low priority "
-                f"that waited started before one of high priority. {self._how}"
-            )
+        if fault is not None:
+            raise fault
+
+    async def _fill_up(
+        self,
+        group: asyncio.TaskGroup,
+        tasks: list[asyncio.Task[None]],
+        least: int,
+        most: int,
+    ) -> list[_Filler]:
+        """Send requests until so many wait, or it is enough; return those that wait."""
+        waiting: list[_Filler] = []
+        while len(waiting) < least and len(tasks) < most:
+            wave = min(_WAVE, most - len(tasks))
+            tasks += [group.create_task(self._fill()) for _ in range(wave)]
+            waiting = await self._settle(len(tasks))
+        return waiting
+
+    def _overtaken(self, waiting: list[_Filler]) -> PriorityIgnored | None:
+        """Return what is wrong if most of those that waited went before the urgent."""
+        late = sum(not filler.tokens for filler in waiting)
+        if late * 2 >= len(waiting):
+            return None
+        return PriorityIgnored(
+            "the server takes priorities and ignores them: "
+            f"{len(waiting) - late} of {len(waiting)} requests of low priority "
+            f"that waited started before one of high priority. {self._how}"
+        )
 
     async def _accepts(self) -> None:
         answer = await self._send(LOW, 1)

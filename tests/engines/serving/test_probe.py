@@ -37,6 +37,7 @@ class Fake(httpx.AsyncBaseTransport):
         self.line: list[tuple[int, int, asyncio.Event]] = []
         self.running = 0
         self.came = 0
+        self.deaf = 0  # for so many urgent requests, until nobody waits
         self.keys: set[str | None] = set()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -51,6 +52,10 @@ class Fake(httpx.AsyncBaseTransport):
         body = json.loads(await request.aread())
         if self.mode == "refuse" and body["priority"]:
             return httpx.Response(400, json={"error": {"message": "no priorities"}})
+        if body["priority"] < 0 and self.deaf:
+            self.deaf -= 1
+            while self.line:
+                await asyncio.sleep(0)
         sign = {"priority": 1, "reverse": -1}.get(self.mode, 0)
         self.came += 1
         ticket = (sign * body["priority"], self.came, asyncio.Event())
@@ -115,6 +120,15 @@ def test_a_server_that_honours_priorities_passes_and_is_left_alone() -> None:
     assert server.keys == {"Bearer sesame"}
     assert server.running == 0
     assert server.line == []
+
+
+def test_one_that_hears_of_the_urgent_too_late_is_tried_again() -> None:
+    server = Fake("priority")
+    server.deaf = 1
+    run(server)
+    assert server.deaf == 0
+    with pytest.raises(PriorityIgnored, match="ignores them"):
+        run(Fake("fcfs"), most=64)  # too few for another try: what was seen holds
 
 
 @pytest.mark.parametrize("mode", ["fcfs", "reverse"])
