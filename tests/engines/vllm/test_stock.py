@@ -137,7 +137,7 @@ def test_a_server_that_ignores_priorities_is_refused_b17(
         server(command, tmp_path) as one,
         pytest.raises(PriorityIgnored, match="--scheduling-policy priority"),
     ):
-        asyncio.run(probe(f"{one.url}/v1"))
+        asyncio.run(probe(f"{one.url}/v1", most=128))
 
 
 def test_a_server_with_the_plugin_but_another_scheduler_stops(
