@@ -1,8 +1,14 @@
 """Engines by name, so that an engine is a line in a configuration file."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from justitia.engines.base import Engine, EngineError
 from justitia.engines.sim import SimEngine, load_preset
 from justitia.policy.exact import shown
+
+if TYPE_CHECKING:
+    from justitia.engines.serving.engine import LiveEngine
 
 EXTRAS = {"vllm": "vllm", "sglang": "sglang", "openai": "gateway"}
 """Engines that the bare install does not bring, and the extra that each comes with."""
@@ -57,10 +63,8 @@ def create_engine(
             admission=admission,
             preemption=preemption,
         )
-    if name == "vllm":
-        return _vllm(preset or PRESETS[name], model, admission, preemption)
-    if name == "sglang":
-        return _sglang(preset or PRESETS[name], model, admission, preemption)
+    if name in _REAL:
+        return _real(name, preset or PRESETS[name], model, admission, preemption)
     if name in EXTRAS:
         raise EngineNotInstalled(
             f"engine {name!r} is not installed; install it with: "
@@ -73,40 +77,37 @@ def create_engine(
     )
 
 
-def _vllm(preset: str, model: str | None, admission: str, preemption: str) -> Engine:
-    # Here, so that whoever simulates does not load what serves.
+def _real(
+    name: str, preset: str, model: str | None, admission: str, preemption: str
+) -> Engine:
+    if preemption != "recompute":
+        raise EngineError(f"{name} recomputes what gives way; no {shown(preemption)}")
+    engine, check_version = _REAL[name]()
+    try:
+        check_version()
+    except EngineError as error:
+        raise EngineNotInstalled(
+            f"engine {name!r} cannot be used here: {error} "
+            f"(without a GPU as docs/{name}.md says)"
+        ) from None
+    return engine(model=model, admission=admission, preset=load_preset(preset))
+
+
+# Each imports its own, so that whoever simulates does not load what serves.
+
+
+def _vllm() -> tuple["type[LiveEngine[Any]]", Callable[[], str]]:
     from justitia.engines.vllm.engine import VLLMEngine  # noqa: PLC0415
-    from justitia.engines.vllm.version import (  # noqa: PLC0415
-        VLLMUnusable,
-        check_version,
-    )
+    from justitia.engines.vllm.version import check_version  # noqa: PLC0415
 
-    if preemption != "recompute":
-        raise EngineError(f"vllm recomputes what gives way; no {shown(preemption)}")
-    try:
-        check_version()
-    except VLLMUnusable as error:
-        raise EngineNotInstalled(
-            f"engine 'vllm' cannot be used here: {error} "
-            "(without a GPU as docs/vllm.md says)"
-        ) from None
-    return VLLMEngine(model=model, admission=admission, preset=load_preset(preset))
+    return VLLMEngine, check_version
 
 
-def _sglang(preset: str, model: str | None, admission: str, preemption: str) -> Engine:
+def _sglang() -> tuple["type[LiveEngine[Any]]", Callable[[], str]]:
     from justitia.engines.sglang.engine import SGLangEngine  # noqa: PLC0415
-    from justitia.engines.sglang.version import (  # noqa: PLC0415
-        SGLangUnusable,
-        check_version,
-    )
+    from justitia.engines.sglang.version import check_version  # noqa: PLC0415
 
-    if preemption != "recompute":
-        raise EngineError(f"sglang recomputes what gives way; no {shown(preemption)}")
-    try:
-        check_version()
-    except SGLangUnusable as error:
-        raise EngineNotInstalled(
-            f"engine 'sglang' cannot be used here: {error} "
-            "(without a GPU as docs/sglang.md says)"
-        ) from None
-    return SGLangEngine(model=model, admission=admission, preset=load_preset(preset))
+    return SGLangEngine, check_version
+
+
+_REAL = {"vllm": _vllm, "sglang": _sglang}

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import platform
-import secrets
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -31,6 +30,7 @@ from justitia.predictors.features import LONGEST, Features
 from justitia.predictors.kinds import Guess, KindModel, Lengths, TextNetwork
 from justitia.predictors.learned import Learned
 from justitia.predictors.network import Layer, Network
+from justitia.workloads.files.atomic import replacing_bytes
 
 FORMAT = 1
 """What this version writes and reads."""
@@ -63,6 +63,7 @@ def save(learned: Learned, folder: str | os.PathLike[str]) -> None:
     anyone = _kind_card(learned.anyone, "anyone.", arrays)
     packed = pack({name: np.ascontiguousarray(a) for name, a in arrays.items()})
     digest = hashlib.sha256(packed).hexdigest()
+    named = f"arrays-{digest[:16]}.safetensors"
     card = {
         "format": FORMAT,
         "versions": _versions(),
@@ -71,16 +72,17 @@ def save(learned: Learned, folder: str | os.PathLike[str]) -> None:
         "classes": classes,
         "anyone": anyone,
         "seen": sorted(learned.seen),
-        "arrays": f"arrays-{digest[:16]}.safetensors",
+        "arrays": named,
         "digest": digest,
     }
     text = json.dumps(card, ensure_ascii=False, indent=1, allow_nan=False)
     try:
         target.mkdir(parents=True, exist_ok=True)
-        _replace(target / f"arrays-{digest[:16]}.safetensors", packed)
-        _replace(target / CARD, text.encode())
+        for name, content in ((named, packed), (CARD, text.encode())):
+            with replacing_bytes(target / name) as file:
+                file.write(content)
         for old in target.glob("arrays-*.safetensors"):
-            if old.name != card["arrays"]:
+            if old.name != named:
                 old.unlink()
     except OSError as error:
         raise _cannot(folder, "be written", error) from None
@@ -317,18 +319,6 @@ def _read(path: Path) -> bytes:
     if len(content) > MOST_BYTES:
         raise ModelError(f"{path}: is larger than {MOST_BYTES:,} bytes: not a model")
     return content
-
-
-def _replace(path: Path, content: bytes) -> None:
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with draft.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _cannot(what: object, verb: str, error: OSError) -> ModelError:

@@ -2,8 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
+from time import monotonic
 
 from justitia.engines.serving.agents import Agents
+from justitia.policy import Policy, create
+
+_NEVER = 10**9
+_WARMING = 32
+"""Requests that warm an engine up."""
 
 
 class Backend(ABC):
@@ -74,3 +80,32 @@ class Backend(ABC):
     @abstractmethod
     def usage(self) -> float:
         """Return the part of the KV cache that is in use, 0 to 1."""
+
+
+class ReusableBackend(Backend):
+    """A backend that serves one run after the other."""
+
+    @abstractmethod
+    def use(self, policy: Policy) -> None:
+        """Start afresh with a policy that knows nobody; nothing may be in the engine.
+
+        No agent is forgotten before it leaves, and no prompt is found in the cache.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let the engine go."""
+
+    def warm_up(self) -> None:
+        """Run a few requests, so that the first run is no slower than the others."""
+        self.use(create("fcfs"))
+        for number in range(_WARMING):
+            self.add(f"{number}", min(64, self.room - 8), 8, {})
+        left = _WARMING
+        while left:
+            left -= len(self.step())
+
+
+def lasting(policy: Policy) -> Agents:
+    """Return the agents of a run, none of which is forgotten before it leaves."""
+    return Agents(policy, now=monotonic, linger=_NEVER, most=_NEVER)

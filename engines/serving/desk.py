@@ -194,6 +194,15 @@ class Refusal(PolicyError):
         return {"status": self.status, "error": error}
 
 
+def in_force(state: Mapping[str, Any], engine: str) -> str:
+    """Return what a server says when its policy is in force."""
+    return (
+        f"justitia {state['version']} is in force: policy {state['policy']}, "
+        f"admission {state['admission']}, {state['capacity_tokens']:,} KV tokens, "
+        f"{engine} {state['engine_version']}"
+    )
+
+
 def read_announcement(given: Mapping[str, Any]) -> Claim:
     """Return the claim that an announcement makes.
 

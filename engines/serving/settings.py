@@ -8,6 +8,7 @@ engine's configuration is stronger.
 import json
 import os
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -83,8 +84,9 @@ class ServingSettings(BaseModel):
         except (PolicyError, TypeError) as error:
             raise ServingError(f"options: {error}") from None
 
+    @cached_property
     def predict(self) -> Predict | None:
-        """Load what tells how much a request will produce; None where nothing does.
+        """What tells how much a request will produce, loaded once; None if nothing.
 
         Raises
         ------
@@ -146,7 +148,7 @@ def load_settings(
     except (ValidationError, TypeError) as error:
         raise ServingError(_first(error)) from None
     settings.make()
-    settings.predict()
+    settings.predict  # noqa: B018 - loads it
     return settings
 
 

@@ -1,4 +1,4 @@
-"""The surroundings of a real engine in this process: variables, and its output."""
+"""The surroundings of a real engine: variables, arguments, and its output."""
 
 import logging
 import os
@@ -12,6 +12,20 @@ def prepare(environment: Mapping[str, str]) -> None:
     """Set variables, but none that is set already; before the engine is imported."""
     for name, value in environment.items():
         os.environ.setdefault(name, value)
+
+
+def flags(arguments: Mapping[str, object]) -> list[str]:
+    """Return an engine's arguments as a command line has them.
+
+    >>> flags({"device": "cpu", "disable_cuda_graph": True, "page_size": 1})
+    ['--device', 'cpu', '--disable-cuda-graph', '--page-size', '1']
+    """
+    line = []
+    for name, value in arguments.items():
+        line.append("--" + name.replace("_", "-"))
+        if value is not True:
+            line.append(str(value))
+    return line
 
 
 @contextmanager

@@ -4,3 +4,6 @@ SGLang loads `justitia.engines.sglang.plugin.register` from the entry point ``ju
 of ``sglang.srt.plugins``. That does nothing unless a variable ``JUSTITIA_…`` says what
 to do; ``docs/sglang.md`` has them. SGLang is imported there, and not with this module.
 """
+
+ADMISSIONS = ("none", "max")
+"""Of the settings' admissions, those that SGLang can do."""

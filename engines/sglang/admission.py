@@ -12,9 +12,8 @@ from sglang.srt.managers import schedule_policy
 
 from justitia.engines.serving import Agents
 from justitia.engines.serving.settings import ServingError
+from justitia.engines.sglang import ADMISSIONS
 
-ADMISSIONS = ("none", "max")
-"""Of the settings' admissions, those that SGLang can do."""
 _UNCLIPPED = 1 << 30
 _LIMIT = "CLIP_MAX_NEW_TOKENS"
 _CLIPPED = getattr(schedule_policy, _LIMIT)

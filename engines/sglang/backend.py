@@ -3,7 +3,6 @@
 from array import array
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from sglang.srt.distributed.parallel_state import (
@@ -17,17 +16,13 @@ from sglang.srt.runtime_context import SpawnRanks, publish
 from sglang.srt.sampling.sampling_params import SamplingParams
 from sglang.srt.server_args import PortArgs, ServerArgs
 
-from justitia.engines.serving.agents import Agents
-from justitia.engines.serving.backend import Backend
+from justitia.engines.serving.backend import ReusableBackend, lasting
 from justitia.engines.serving.prompts import made_up
 from justitia.engines.serving.settings import ServingSettings
 from justitia.engines.sglang.binding import binding_of
 from justitia.engines.sglang.plugin import install
-from justitia.policy import Policy, create
+from justitia.policy import Policy
 
-_NEVER = 10**9
-_WARMING = 32
-"""Requests that warm an engine up."""
 IN_PROCESS = {
     "skip_tokenizer_init": True,
     "disable_overlap_schedule": True,
@@ -93,7 +88,7 @@ class InProcess(Scheduler):
             self.event_loop_normal()
 
 
-class SGLangBackend(Backend):
+class SGLangBackend(ReusableBackend):
     """SGLang's scheduler and its model.
 
     Parameters
@@ -143,22 +138,11 @@ class SGLangBackend(Backend):
             min(scheduler.max_req_input_len, self.capacity - 2 * scheduler.page_size)
         )
 
-    def warm_up(self) -> None:
-        """Run a few requests, so that the first run is no slower than the others."""
-        self.use(create("fcfs"))
-        for number in range(_WARMING):
-            self.add(f"{number}", min(64, self.room - 8), 8, {})
-        while self._live:
-            self.step()
-
     def use(self, policy: Policy) -> None:
-        """Start afresh with a policy that knows nobody; nothing may be in the engine.
-
-        No agent is forgotten before it leaves, and no prompt is found in the cache.
-        """
+        """Start afresh; nothing may be in the engine."""
         assert not self._live
         self.settle()
-        self.agents = Agents(policy, now=monotonic, linger=_NEVER, most=_NEVER)
+        self.agents = lasting(policy)
         self._binding.use(self.agents)
         assert self._scheduler.flush_cache(empty_cache=False)
         self._scheduler.outputs.ended.clear()  # of those that were aborted last

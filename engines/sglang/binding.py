@@ -107,7 +107,7 @@ class Binding:
             now=self.now,
             linger=settings.linger,
             most=settings.most_agents,
-            predict=settings.predict(),
+            predict=settings.predict,
         )
         self.facts = about(scheduler)
         self.desk = Desk(agents, self.watched, settings, self.facts)

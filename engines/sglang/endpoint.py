@@ -15,6 +15,7 @@ from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from justitia.engines.serving.desk import in_force
 from justitia.engines.sglang.control import KEY, question
 
 if TYPE_CHECKING:
@@ -155,12 +156,7 @@ _NOT_IN_FORCE = (
 
 
 def _say(told: Mapping[str, Any]) -> None:
-    print(
-        f"justitia {told['version']} is in force: policy {told['policy']}, "
-        f"admission {told['admission']}, {told['capacity_tokens']:,} KV tokens, "
-        f"SGLang {told['engine_version']}",
-        flush=True,
-    )
+    print(in_force(told, "SGLang"), flush=True)
 
 
 def _end(children: list[int]) -> None:

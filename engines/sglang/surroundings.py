@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Mapping
 
 from justitia.engines.serving.surroundings import prepare
 from justitia.engines.sglang.cpu import FOLDER
@@ -50,20 +49,6 @@ def use_cpu() -> None:
     if FOLDER not in sys.path:
         sys.path.insert(0, FOLDER)
     os.environ["PYTHONPATH"] = path_on_cpu(os.environ.get("PYTHONPATH"))
-
-
-def flags(arguments: Mapping[str, object]) -> list[str]:
-    """Return server arguments as a command line has them.
-
-    >>> flags({"device": "cpu", "disable_cuda_graph": True, "page_size": 1})
-    ['--device', 'cpu', '--disable-cuda-graph', '--page-size', '1']
-    """
-    line = []
-    for name, value in arguments.items():
-        line.append("--" + name.replace("_", "-"))
-        if value is not True:
-            line.append(str(value))
-    return line
 
 
 def path_on_cpu(path: str | None) -> str:

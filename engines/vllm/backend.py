@@ -1,24 +1,18 @@
 """vLLM's engine in this process, its scheduler in reach; imports vLLM."""
 
 from collections.abc import Collection, Mapping
-from time import monotonic
 from typing import Any
 
 from vllm import EngineArgs, LLMEngine, SamplingParams, TokensPrompt
 
 from justitia.engines.base import EngineError
-from justitia.engines.serving.agents import Agents
-from justitia.engines.serving.backend import Backend
+from justitia.engines.serving.backend import ReusableBackend, lasting
 from justitia.engines.serving.prompts import made_up
 from justitia.engines.vllm.scheduler import PREFIX, PolicyScheduling
-from justitia.policy import Policy, create
-
-_NEVER = 10**9
-_WARMING = 32
-"""Requests that warm an engine up."""
+from justitia.policy import Policy
 
 
-class VLLMBackend(Backend):
+class VLLMBackend(ReusableBackend):
     """vLLM's engine.
 
     Parameters
@@ -52,21 +46,10 @@ class VLLMBackend(Backend):
         self._ids: dict[str, str] = {}  # vLLM's, by name
         self._sent = 0
 
-    def warm_up(self) -> None:
-        """Run a few requests, so that the first run is no slower than the others."""
-        self.use(create("fcfs"))
-        for number in range(_WARMING):
-            self.add(f"{number}", min(64, self.room - 8), 8, {})
-        while self._ids:
-            self.step()
-
     def use(self, policy: Policy) -> None:
-        """Start afresh with a policy that knows nobody; nothing may be in the engine.
-
-        No agent is forgotten before it leaves, and no prompt is found in the cache.
-        """
+        """Start afresh; nothing may be in the engine."""
         assert not self._ids
-        self.agents = Agents(policy, now=monotonic, linger=_NEVER, most=_NEVER)
+        self.agents = lasting(policy)
         self._scheduler.use(self.agents)
         self._engine.reset_prefix_cache()
         self._sent = 0

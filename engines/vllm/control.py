@@ -31,7 +31,7 @@ def take_control(scheduler: Any) -> None:
         now=monotonic,
         linger=settings.linger,
         most=settings.most_agents,
-        predict=settings.predict(),
+        predict=settings.predict,
     )
     scheduler.use(agents)
     config = scheduler.vllm_config

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from justitia.engines.serving.desk import in_force
 from justitia.engines.vllm.version import check_version
 
 if TYPE_CHECKING:
@@ -79,12 +80,7 @@ class Endpoint:
         for one in told:
             if one["status"] != 200:
                 raise SystemExit(f"justitia: the scheduler fails: {one}")
-            print(
-                f"justitia {one['version']} is in force: policy {one['policy']}, "
-                f"admission {one['admission']}, {one['capacity_tokens']:,} KV tokens, "
-                f"{one['scheduler'][-1]} of vLLM {one['engine_version']}",
-                flush=True,
-            )
+            print(in_force(one, f"{one['scheduler'][-1]} of vLLM"), flush=True)
 
     async def _ask(self, verb: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         core = getattr(self._client, "engine_core", None)

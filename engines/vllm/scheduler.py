@@ -82,7 +82,7 @@ class PolicyScheduling(_Mixed):
                 now=time.monotonic,
                 linger=self.settings.linger,
                 most=self.settings.most_agents,
-                predict=self.settings.predict(),
+                predict=self.settings.predict,
             )
         )
 

@@ -22,7 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_request_that_does_not_say_is_predicted(folder: Path) -> None:
     settings = load_settings({}, {"JUSTITIA_PREDICTOR": str(folder)})
-    agents = Agents(settings.make(), now=lambda: 0.0, predict=settings.predict())
+    agents = Agents(settings.make(), now=lambda: 0.0, predict=settings.predict)
     said: dict[str, dict[str, object]] = {
         "a": {"kind": "SC"},
         "b": {"kind": "new"},

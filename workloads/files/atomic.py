@@ -26,21 +26,36 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
         If the file cannot be written.
     """
     target = Path(path)
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with draft.open("xb") as raw:
-            with _packed(raw, target) as packed:
-                file = io.TextIOWrapper(packed, encoding="utf-8", newline="\n")
-                try:
-                    yield file
-                finally:
-                    file.detach()  # writes what it holds, and leaves `packed` open
-            raw.flush()
-            os.fsync(raw.fileno())
-        draft.replace(target)
+        with replacing_bytes(target) as raw, _packed(raw, target) as packed:
+            file = io.TextIOWrapper(packed, encoding="utf-8", newline="\n")
+            try:
+                yield file
+            finally:
+                file.detach()  # writes what it holds, and leaves `packed` open
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise WorkloadError(f"{path}: cannot be written: {reason}") from None
+
+
+@contextmanager
+def replacing_bytes(target: Path) -> Iterator[IO[bytes]]:
+    """Open a file that takes the place of `target` when it is complete.
+
+    When the block raises, what was at `target` is still there and nothing else is.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        with draft.open("xb") as raw:
+            yield raw
+            raw.flush()
+            os.fsync(raw.fileno())
+        draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
 

@@ -8,12 +8,13 @@ from typing import Any
 from justitia.config import PREFIX
 from justitia.engines.base import EngineError
 from justitia.engines.serving.settings import ServingSettings
-from justitia.engines.sglang.engine import ADMISSIONS, TINY_ARGUMENTS
+from justitia.engines.serving.surroundings import flags
+from justitia.engines.sglang import ADMISSIONS
+from justitia.engines.sglang.engine import TINY_ARGUMENTS
 from justitia.engines.sglang.surroundings import (
     ARGUMENTS_ON_CPU,
     ON_CPU,
     TINY_ON_CPU,
-    flags,
     on_cpu,
     path_on_cpu,
     use_cpu,

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from justitia.config import ConfigError
+from justitia.engines.serving.surroundings import flags
+from justitia.engines.vllm.engine import TINY_ARGUMENTS
 from justitia.engines.vllm.surroundings import TINY_ON_CPU
 from justitia.engines.vllm.version import check_version
 from justitia.policy.exact import shown
@@ -32,16 +34,6 @@ _OURS = {
     "--headless": "that takes `vllm serve`: docs/vllm.md says how",
 }
 _ADDITIONAL = "--additional-config"
-_TINY_ARGUMENTS = (
-    "--served-model-name=tiny",
-    "--enforce-eager",
-    "--dtype=float32",
-    "--block-size=32",
-    "--num-gpu-blocks-override=64",
-    "--max-model-len=512",
-    "--max-num-seqs=64",
-    "--max-num-batched-tokens=1024",
-)
 
 
 def command(settings: ServeSettings, environment: Mapping[str, str]) -> Command:
@@ -52,10 +44,11 @@ def command(settings: ServeSettings, environment: Mapping[str, str]) -> Command:
     further, additional = _further(settings.further)
     told = {**additional, "justitia": settings.adapter.model_dump()}
     variables = dict(environment)
-    given: tuple[str, ...] = ()
+    given: list[str] = []
     if model == TINY:
         model = str(tiny_model(variables))
-        given = _TINY_ARGUMENTS
+        ours = {"served_model_name": TINY, "dtype": "float32"}
+        given = flags({**ours, **TINY_ARGUMENTS})
         variables = TINY_ON_CPU | variables
     variables["VLLM_PLUGINS"] = listed(variables.get("VLLM_PLUGINS"))
     return Command(

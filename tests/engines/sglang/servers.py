@@ -15,11 +15,11 @@ from typing import Any
 import httpx
 
 from justitia.engines.serving.settings import PREFIX
+from justitia.engines.serving.surroundings import flags
 from justitia.engines.sglang.surroundings import (
     ARGUMENTS_ON_CPU,
     ON_CPU,
     TINY_ON_CPU,
-    flags,
     on_cpu,
     path_on_cpu,
 )

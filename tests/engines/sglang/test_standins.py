@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from justitia.engines.serving.surroundings import flags
 from justitia.engines.sglang import surroundings
 from justitia.engines.sglang.cpu import FOLDER
-from justitia.engines.sglang.surroundings import flags, on_cpu, path_on_cpu
+from justitia.engines.sglang.surroundings import on_cpu, path_on_cpu
 
 NAMES = ("sgl_kernel", "torchvision")
 needs_sglang = pytest.mark.skipif(
