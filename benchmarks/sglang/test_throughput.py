@@ -9,7 +9,6 @@ turns; the one without a setting of justitia's has SGLang's own fcfs.
 import os
 from collections.abc import Iterator
 from importlib.util import find_spec
-from math import comb
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 
 from benchmarks.conftest import Figures
+from benchmarks.medians import interval
 from justitia.engines.serving.prompts import made_up
 from justitia.engines.serving.surroundings import prepare, quietly
 from justitia.engines.sglang.surroundings import (
@@ -114,17 +114,3 @@ def test_tokens_a_second(engines: list[Any], figures: Figures) -> None:
         f"native fcfs, {confidence:.0%} interval {low:.3f} to {high:.3f}"
     )
     assert median(ratios) >= LEAST_TOKENS
-
-
-def interval(values: list[float]) -> tuple[float, float, float]:
-    """Return bounds of the median, and how sure they are: at least 95 %.
-
-    Between two order statistics; nothing is assumed of the distribution.
-    """
-    ordered, count = sorted(values), len(values)
-    cut, outside = 0, 0.0
-    while True:
-        more = outside + 2 * comb(count, cut) / 2**count
-        if more > 0.05:
-            return ordered[cut - 1], ordered[count - cut], 1 - outside
-        cut, outside = cut + 1, more

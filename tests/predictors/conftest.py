@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.predictors.installed import MISSING
+from tests.warned import let_warn
 
 if MISSING:
     # What is collected for its doctests and cannot be imported stays half imported:
@@ -27,8 +28,4 @@ _WARNINGS = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the libraries of this folder's tests warn."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            for warning in _WARNINGS:
-                item.add_marker(pytest.mark.filterwarnings(warning))
+    let_warn(items, Path(__file__).parent, _WARNINGS)

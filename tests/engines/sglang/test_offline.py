@@ -9,9 +9,10 @@ import pytest
 
 pytest.importorskip("sglang", reason="SGLang is not installed: see docs/sglang.md")
 
+from tests.engines.servers import PATIENCE
 from tests.engines.sglang import offline
 from tests.engines.sglang.experiment import FAIR, FCFS, order, place
-from tests.engines.sglang.servers import PATIENCE, process
+from tests.engines.sglang.servers import process
 
 ROOT = Path(__file__).parents[3]
 

@@ -18,26 +18,15 @@ from hypothesis import strategies as st
 from justitia.engines import RunRecord
 from justitia.engines.base import conserved
 from justitia.engines.sim.run import Run
-from justitia.policy import CostModel, Inference, Policy, create
-from justitia.policy.exact import Number
-from justitia.predictors import Oracle, Prediction, Predictor
-from justitia.workloads import AgentSpec
+from justitia.policy import Inference, Policy, create
+from justitia.predictors import Oracle, Predictor
+from tests.engines.alike import POLICIES, TooShort, comparable, make
 from tests.engines.build import Case, cases
 from tests.engines.sglang.live import Unmodelled, paged, run_real
 from tests.engines.sglang.rules import PrefillFirst, Ratio
 from tests.engines.ticking import watch
 
 FIXTURES = [HealthCheck.function_scoped_fixture]
-POLICIES: dict[str, dict[str, object]] = {
-    "fcfs": {},
-    "agent-fcfs": {},
-    "sjf": {},
-    "srjf": {},
-    "vtc": {},
-    "justitia": {},
-    "justitia stage": {"tags": "stage"},
-    "justitia growth": {"growth": 2},
-}
 EXAMPLES = max(60, settings.default.max_examples // 4 if settings.default else 0)
 ratios = st.sampled_from((0.7, 0.2, 0.0))
 """What SGLang guesses at first; 0.7 is its own."""
@@ -63,27 +52,6 @@ def backend(model: Path, request: pytest.FixtureRequest) -> Iterator[Unmodelled]
     )
     yield made
     made.close()
-
-
-class TooShort(Predictor):
-    """Predicts a part of what an inference produces, by its position."""
-
-    name = "too short"
-
-    def predict(self, agent: AgentSpec, model: CostModel) -> Prediction:
-        decode = tuple(
-            max(1, one.decode_tokens * (place % 3 + 1) // 4)
-            for place, one in enumerate(agent.inferences)
-        )
-        costs: dict[int, Number] = {}
-        stages = agent.depths()
-        for one, tokens, stage in zip(agent.inferences, decode, stages, strict=True):
-            costs[stage] = costs.get(stage, 0) + model(one.prompt_tokens, tokens)
-        return Prediction(sum(costs.values()), tuple(costs.values()), decode)
-
-
-def make(policy: str) -> Policy:
-    return create(policy.split(maxsplit=1)[0], **POLICIES[policy])
 
 
 def run_rules(
@@ -119,17 +87,16 @@ def both(
     real = run_real(backend, case, theirs, predictor, check=True, ratio=ratio)
     sim = run_rules(case, mine, backend.ratio(), predictor)
     assert real_batches == sim_batches
-    return comparable(sim), comparable(real)
+    return comparable(uncached(sim)), comparable(uncached(real))
 
 
-def comparable(record: RunRecord) -> RunRecord:
-    """Return a record without what is told in other words, or by another clock."""
-    agents = tuple(
-        replace(agent, reference_finish=None, reason="", cached_tokens=None)
-        for agent in record.agents
+def uncached(record: RunRecord) -> RunRecord:
+    """Return a record without what was found in the cache, of which `sim` has none."""
+    return replace(
+        record,
+        agents=tuple(replace(one, cached_tokens=None) for one in record.agents),
+        inferences=tuple(replace(one, cached_tokens=None) for one in record.inferences),
     )
-    inferences = tuple(replace(one, cached_tokens=None) for one in record.inferences)
-    return replace(record, agents=agents, inferences=inferences, utilisation=None)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -15,6 +15,7 @@ import httpx
 
 from justitia.engines.serving.priorities import SGLANG, Priorities
 from justitia.engines.serving.probe import PriorityIgnored, probe
+from tests.engines.servers import MODEL, PATIENCE, Server
 from tests.engines.sglang.experiment import (
     CAPACITY,
     FAIR,
@@ -24,15 +25,7 @@ from tests.engines.sglang.experiment import (
     order,
     place,
 )
-from tests.engines.sglang.servers import (
-    JUSTITIA,
-    MODEL,
-    PATIENCE,
-    SMALL,
-    STOCK,
-    Server,
-    server,
-)
+from tests.engines.sglang.servers import JUSTITIA, SMALL, STOCK, server
 
 PRIORITIES = (
     "--enable-priority-scheduling",

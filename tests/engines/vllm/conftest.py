@@ -11,6 +11,7 @@ import pytest
 
 from justitia.engines.serving.surroundings import prepare
 from justitia.engines.vllm.surroundings import IN_PROCESS, TINY_ON_CPU
+from tests.warned import let_warn
 
 prepare(IN_PROCESS | TINY_ON_CPU)
 
@@ -32,11 +33,7 @@ _WARNINGS = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the libraries of this folder's tests warn."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            for warning in _WARNINGS:
-                item.add_marker(pytest.mark.filterwarnings(warning))
+    let_warn(items, Path(__file__).parent, _WARNINGS)
 
 
 @pytest.fixture(scope="session")

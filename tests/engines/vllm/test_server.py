@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -17,17 +17,10 @@ from prometheus_client.parser import (
     text_string_to_metric_families as parsed,
 )
 
-from tests.engines.vllm.servers import (
-    JUSTITIA,
-    KEY,
-    MODEL,
-    SMALL,
-    Server,
-    client,
-    server,
-)
+from tests.engines.hostile import hostile
+from tests.engines.servers import KEY, MODEL, Server, client, rests, with_client
+from tests.engines.vllm.servers import JUSTITIA, SMALL, server
 
-T = TypeVar("T")
 NO_SPACES = (
     "--structured-outputs-config="
     '{"backend": "xgrammar", "disable_any_whitespace": true}'
@@ -43,18 +36,6 @@ def served(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
         command, tmp_path_factory.mktemp("served"), JUSTITIA_LINGER="10"
     ) as one:
         yield one
-
-
-def with_client(
-    served: Server, doing: Callable[[openai.AsyncOpenAI], Awaitable[T]]
-) -> T:
-    async def run() -> T:
-        async with openai.AsyncOpenAI(
-            base_url=f"{served.url}/v1", api_key=KEY, max_retries=0, timeout=300
-        ) as client:
-            return await doing(client)
-
-    return asyncio.run(run())
 
 
 _prompts = iter(range(10**9))
@@ -83,22 +64,6 @@ async def ask(
 CLAIM = ("agent", "cost", "kind", "weight", "stage", "inferences", "tokens")
 
 
-async def until(
-    served: Server, enough: Callable[[dict[str, Any]], bool]
-) -> dict[str, Any]:
-    """Return the state as soon as it is enough."""
-    for _ in range(10_000):
-        state = await asyncio.to_thread(served.state)
-        if enough(state):
-            return state
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"not in {state}")
-
-
-def rests(served: Server) -> dict[str, Any]:
-    return served.wait(waiting=0, running=0)
-
-
 # In force --------------------------------------------------------------------------
 
 
@@ -120,7 +85,7 @@ def test_agents_go_in_the_order_of_their_tags(served: Server) -> None:
         long = [
             asyncio.create_task(one("long", 200, 120 * 24_000, 120)) for _ in range(120)
         ]
-        await until(served, lambda state: state["waiting"] >= 40)
+        await asyncio.to_thread(served.until, lambda state: state["waiting"] >= 40)
         short = [asyncio.create_task(one("short", 10, 2 * 500, 2)) for _ in range(2)]
         await asyncio.gather(*long, *short)
         return ended
@@ -245,7 +210,7 @@ def test_a_thousand_cancelled_agents_leave_nothing_behind(served: Server) -> Non
                 )
                 for number in range(100)
             ]
-            await until(served, lambda state: state["waiting"] > 0)
+            await asyncio.to_thread(served.until, lambda state: state["waiting"] > 0)
             for one in one_wave:
                 one.cancel()
             await asyncio.gather(*one_wave, return_exceptions=True)
@@ -259,26 +224,10 @@ def test_a_thousand_cancelled_agents_leave_nothing_behind(served: Server) -> Non
 # What clients must not do -----------------------------------------------------------
 
 HOSTILE = [
+    *hostile("justitia_"),
     ('"justitia_cost": 1e400', "cost"),
-    ('"justitia_cost": -5', "cost"),
-    ('"justitia_cost": 0', "cost"),
-    ('"justitia_cost": "12"', "cost"),
-    ('"justitia_cost": [1, 2]', "cost"),
-    ('"justitia_weight": -1', "weight"),
-    ('"justitia_weight": 1e-400', "weight"),
-    (f'"justitia_agent": "{"x" * 10_000}"', "agent"),
-    ('"justitia_agent": ""', "agent"),
-    ('"justitia_agent": 7.5', "agent"),
     ('"justitia_agent": "q", "justitia_agnet": 1, "justitia_kost": 1', "unknown"),
     ('"justitia_cost": 5, "justitia_stage_costs": [5, 10]', "stage_costs"),
-    ('"justitia_agent": ["a", "b"]', "agent"),
-    ('"justitia_agent": "a\\u0000\\r\\nX-Admin: yes"', "agent"),
-    (f'"justitia_kind": "{"k" * 10_000}"', "kind"),
-    ('"justitia_stage": -1', "stage"),
-    ('"justitia_stage": 1.5', "stage"),
-    (f'"justitia_inferences": {10**15}', "inferences"),
-    ('"justitia_tokens": -1', "tokens"),
-    ('"justitia_stage_costs": [1, -2]', "stage_costs"),
 ]
 
 

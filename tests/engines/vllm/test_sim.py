@@ -6,7 +6,6 @@ every step.
 """
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,52 +13,23 @@ from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
 from justitia.engines import RunRecord
 from justitia.engines.vllm.version import check_version
-from justitia.policy import CostModel, create
-from justitia.policy.exact import Number
-from justitia.predictors import Prediction, Predictor
-from justitia.workloads import AgentSpec
+from justitia.policy import create
+from justitia.predictors import Predictor
+from tests.engines.alike import POLICIES, TooShort, comparable, make
 from tests.engines.build import Case, cases
 from tests.engines.ticking import runnable, watch
 from tests.engines.vllm.live import run_real
 
-POLICIES: dict[str, dict[str, object]] = {
-    "fcfs": {},
-    "agent-fcfs": {},
-    "sjf": {},
-    "srjf": {},
-    "vtc": {},
-    "justitia": {},
-    "justitia stage": {"tags": "stage"},
-    "justitia growth": {"growth": 2},
-}
 ADMISSIONS = ["none", "none", "prompt", "predicted", "max"]
 
 workloads = cases(admissions=ADMISSIONS).map(runnable)
-
-
-class TooShort(Predictor):
-    """Predicts a part of what an inference produces, by its position."""
-
-    name = "too short"
-
-    def predict(self, agent: AgentSpec, model: CostModel) -> Prediction:
-        decode = tuple(
-            max(1, one.decode_tokens * (place % 3 + 1) // 4)
-            for place, one in enumerate(agent.inferences)
-        )
-        costs: dict[int, Number] = {}
-        stages = agent.depths()
-        for one, tokens, stage in zip(agent.inferences, decode, stages, strict=True):
-            costs[stage] = costs.get(stage, 0) + model(one.prompt_tokens, tokens)
-        return Prediction(sum(costs.values()), tuple(costs.values()), decode)
 
 
 def both(
     model: Path, case: Case, policy: str, predictor: Predictor | None = None
 ) -> tuple[RunRecord, RunRecord]:
     """Run on `sim` and on vLLM; what they told the policy is the same already."""
-    name = policy.split(maxsplit=1)[0]
-    mine, theirs = (create(name, **POLICIES[policy]) for _ in range(2))
+    mine, theirs = make(policy), make(policy)
     sim_batches, real_batches = watch(mine), watch(theirs)
     sim = case.run(mine, predictor, skip=False, check=False)
     # From 0.33 on a step goes on when a running request has given way to itself.
@@ -67,14 +37,6 @@ def both(
     real = run_real(model, case, theirs, predictor)
     assert real_batches == sim_batches
     return comparable(sim), comparable(real)
-
-
-def comparable(record: RunRecord) -> RunRecord:
-    """Return a record without what is told in other words, or by another clock."""
-    agents = tuple(
-        replace(agent, reference_finish=None, reason="") for agent in record.agents
-    )
-    return replace(record, agents=agents, utilisation=None)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

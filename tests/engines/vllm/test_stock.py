@@ -17,15 +17,8 @@ import httpx
 from justitia.cli import main
 from justitia.engines.serving.priorities import VLLM, Priorities
 from justitia.engines.serving.probe import PriorityIgnored, probe
-from tests.engines.vllm.servers import (
-    MODEL,
-    PATIENCE,
-    SMALL,
-    STOCK,
-    Server,
-    process,
-    server,
-)
+from tests.engines.servers import MODEL, PATIENCE, Server
+from tests.engines.vllm.servers import SMALL, STOCK, process, server
 
 
 @pytest.fixture(autouse=True)
@@ -137,7 +130,7 @@ def test_a_server_that_ignores_priorities_is_refused_b17(
         server(command, tmp_path) as one,
         pytest.raises(PriorityIgnored, match="--scheduling-policy priority"),
     ):
-        asyncio.run(probe(f"{one.url}/v1", most=128))
+        asyncio.run(probe(f"{one.url}/v1", most=512))
 
 
 def test_a_server_with_the_plugin_but_another_scheduler_stops(
