@@ -30,9 +30,12 @@ LONGEST = 512
 _WAVE = 64
 _SETTLED = 16
 """Tokens that somebody got while another got none: then that one waits."""
-_WAITING = (8, 64, 64)
+_WAITING = (16, 64, 64)
 """Requests that must wait before the urgent one is sent, try by try: a server that is
 slow to hear of it starts many meanwhile."""
+_OVERTAKEN = 4
+"""One in so many of them must start after it. First come, first served, none does, but
+for those whose first tokens are on their way when it has its own."""
 _HOW = {
     "vllm": "Start vLLM with --scheduling-policy priority",
     "sglang": "Start SGLang with --enable-priority-scheduling "
@@ -113,9 +116,9 @@ class _Probe:
         return waiting
 
     def _overtaken(self, waiting: list[_Filler]) -> PriorityIgnored | None:
-        """Return what is wrong if most of those that waited went before the urgent."""
+        """Return what is wrong if too many that waited went before the urgent one."""
         late = sum(not filler.tokens for filler in waiting)
-        if late * 2 >= len(waiting):
+        if late * _OVERTAKEN >= len(waiting):
             return None
         return PriorityIgnored(
             "the server takes priorities and ignores them: "

@@ -3,8 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from justitia.engines.vllm.surroundings import IN_PROCESS, TINY_ON_CPU
@@ -33,8 +33,22 @@ def server(
     return serving(command, folder, _variables(environment))
 
 
+@contextmanager
+def held(served: Server) -> Iterator[None]:
+    """Let requests come while vLLM makes no step: they wait, however busy the machine.
+
+    It answers everything else meanwhile.
+    """
+    served.http.post("/pause", params={"mode": "keep"}).raise_for_status()
+    try:
+        yield
+    finally:
+        served.http.post("/resume").raise_for_status()
+
+
 def _variables(environment: Mapping[str, str]) -> dict[str, str]:
     variables = {**os.environ, **TINY_ON_CPU, **environment}
     for name in ("PYTHONDEVMODE", *IN_PROCESS):  # what these tests have for themselves
         variables.pop(name, None)
-    return variables | {"VLLM_NO_USAGE_STATS": "1"}
+    # In its development mode a server can be held.
+    return variables | {"VLLM_NO_USAGE_STATS": "1", "VLLM_SERVER_DEV_MODE": "1"}

@@ -18,7 +18,7 @@ from justitia.cli import main
 from justitia.engines.serving.priorities import VLLM, Priorities
 from justitia.engines.serving.probe import PriorityIgnored, probe
 from tests.engines.servers import MODEL, PATIENCE, Server
-from tests.engines.vllm.servers import SMALL, STOCK, process, server
+from tests.engines.vllm.servers import SMALL, STOCK, held, process, server
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,10 @@ def _collected() -> Iterator[None]:
 def prioritised(
     model: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
-    command = (*STOCK, f"--model={model}", *SMALL, "--scheduling-policy=priority")
+    command = (
+        *STOCK, f"--model={model}", *SMALL, "--scheduling-policy=priority",
+        "--enable-log-requests",
+    )  # fmt: skip
     with server(command, tmp_path_factory.mktemp("priority")) as one:
         yield one
 
@@ -86,40 +89,36 @@ def test_requests_start_in_the_order_of_their_tags_b16(prioritised: Server) -> N
     tags = [130.7, 2**63 + 1, 130.2, 2_304_128_000, 2**63]
     ended: list[float] = []
 
-    async def one(
-        client: httpx.AsyncClient, tag: float, runs: asyncio.Event | None = None
-    ) -> None:
+    def added() -> int:
+        return prioritised.log.read_text().count("Added request")
+
+    async def one(client: httpx.AsyncClient, tag: float) -> None:
         body = {
             "model": MODEL,
             "prompt": f"{tag}",
             "max_tokens": 448,
             "ignore_eos": True,
-            "stream": True,
             "priority": priorities.give(tag),
         }
-        async with client.stream("POST", "/v1/completions", json=body) as answer:
-            assert answer.status_code == 200
-            async for line in answer.aiter_lines():
-                if runs is not None and line.startswith("data: {"):
-                    runs.set()
+        answer = await client.post("/v1/completions", json=body)
+        assert answer.status_code == 200
         ended.append(tag)
 
     async def run() -> None:
         async with httpx.AsyncClient(
             base_url=prioritised.url, timeout=PATIENCE
         ) as client:
-            # Four requests of 15 blocks fill the cache; the others come meanwhile.
-            running = [asyncio.Event() for _ in range(12)]
-            first = [asyncio.create_task(one(client, 1, runs)) for runs in running]
-            await running[0].wait()
-            rest = [asyncio.create_task(one(client, tag)) for tag in tags]
-            await asyncio.gather(*first, *rest)
+            with held(prioritised):
+                wanted = added() + len(tags)
+                tasks = [asyncio.create_task(one(client, tag)) for tag in tags]
+                while added() < wanted:
+                    await asyncio.sleep(0.05)
+            await asyncio.gather(*tasks)
 
     asyncio.run(run())
-    assert ended[:12] == [1] * 12
-    # Four go at a time, and end in the step in which they end as they stand in it.
-    assert set(ended[12:16]) == set(sorted(tags)[:4])
-    assert ended[16] == 2**63 + 1
+    # Of 15 blocks each four go at a time, and the fifth when they have ended.
+    assert set(ended[:4]) == set(sorted(tags)[:4])
+    assert ended[4] == max(tags)
 
 
 def test_a_server_that_ignores_priorities_is_refused_b17(
