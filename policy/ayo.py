@@ -15,11 +15,11 @@ class Ayo(AgentOrder):
     time, and this is `AgentFCFS` to the last start. It differs for agents whose
     inferences wait for some of the others only.
 
-    Differs from Ayo's code: that counts depth from the agent's last inference backwards;
-    a policy here is told `Inference.stage`, the depth from the first on. The two differ
-    where branches of one agent have different lengths. Ayo's other modes, first come
-    first served without stages and a batch filled up with the same operator of other
-    agents, are `fcfs` and no matter of order.
+    Differs from Ayo's code: that counts depth backwards, from the agent's last
+    inference; a policy here is told `Inference.stage`, the depth from the first on. The
+    two differ where branches of one agent have different lengths. Ayo's other modes,
+    first come first served without stages and a batch that is filled up with the same
+    operator of other agents, are `fcfs` and no matter of order.
     """
 
     name = "ayo"

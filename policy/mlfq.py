@@ -1,4 +1,4 @@
-"""A skip-join multi-level feedback queue, inference by inference: FastServe's scheduler.
+"""Skip-join multi-level feedback queues, inference by inference: FastServe's order.
 
 Source: Wu et al., "Fast Distributed Inference Serving for Large Language Models"
 (arXiv 2305.05920), and its code, ``fastserve/scheduler.py``.
