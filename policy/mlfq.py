@@ -150,15 +150,17 @@ class MLFQ(InferenceOrder):
 
     def served(self, step: Step) -> None:
         """Note who was in the step; now and then look for who starves."""
-        running, stepped = self._running, self._stepped
+        running, anybody = self._running, False
         for names in (step.prefill, step.decode):
             for name in names:
                 entry = running.get(name)
                 if entry is not None:
-                    stepped[_job(entry)] = None
-        self._steps += 1
-        if self._steps % self._period == 0:
-            self._save_the_starving()
+                    anybody = True
+                    self._stepped[_job(entry)] = None
+        if anybody:
+            self._steps += 1
+            if self._steps % self._period == 0:
+                self._save_the_starving()
 
     def ended(self, entry: Entry, *, ran: bool) -> None:
         """Charge it no more."""

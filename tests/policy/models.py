@@ -360,11 +360,11 @@ class Queues(Model):
     def serve(self, prefill: dict[str, int], decode: dict[str, int]) -> None:
         """Note who was in it; look for the starving at times."""
         super().serve(prefill, decode)
-        for name, item in self.items.items():
-            if item.running and (name in prefill or name in decode):
-                self.stepped.add(name)
-        self.steps += 1
-        if self.steps % self.period == 0:
+        there = {n for n, i in self.items.items() if i.running}
+        there &= prefill.keys() | decode.keys()
+        self.stepped |= there
+        self.steps += bool(there)
+        if there and self.steps % self.period == 0:
             for name in self.ranked():
                 idle = name not in self.stepped
                 if idle and self.now - self.seen[name] >= self.patience:
