@@ -330,6 +330,7 @@ class Queues(Model):
         self.used: dict[str, Fraction] = {}
         self.seen: dict[str, Fraction] = {}
         self.stepped: set[str] = set()
+        self.computing: set[str] = set()
         self.now = Fraction(0)
         self.steps = 0
 
@@ -338,9 +339,10 @@ class Queues(Model):
         return next(level for level, queue in self.queues.items() if name in queue)
 
     def key(self, item: Item) -> tuple[Number, ...]:
-        """Return the queue and the place in it."""
+        """Return the queue and the place in it; what computes a prompt goes first."""
         level = self.level(item.id)
-        return (level, self.queues[level].index(item.id))
+        place = self.queues[level].index(item.id)
+        return (0, level, place) if item.id in self.computing else (1, level, place)
 
     def submit(self, name: str, agent: str, p: int, d: int, stage: int) -> None:
         """Let it join."""
@@ -351,6 +353,16 @@ class Queues(Model):
             level += 1
         self.queues.setdefault(level, []).append(name)
         self.used[name], self.seen[name] = Fraction(0), self.now
+
+    def start(self, name: str) -> None:
+        """Let it compute."""
+        super().start(name)
+        self.computing.add(name)
+
+    def requeue(self, name: str) -> None:
+        """Let it compute no more."""
+        super().requeue(name)
+        self.computing.discard(name)
 
     def front(self, name: str, level: int) -> None:
         """Move one to the front of a queue."""
@@ -363,6 +375,7 @@ class Queues(Model):
         there = {n for n, i in self.items.items() if i.running}
         there &= prefill.keys() | decode.keys()
         self.stepped |= there
+        self.computing -= there & decode.keys()
         self.steps += bool(there)
         if there and self.steps % self.period == 0:
             for name in self.ranked():
@@ -393,6 +406,7 @@ class Queues(Model):
         """Take one out."""
         self.queues[self.level(name)].remove(name)
         self.stepped.discard(name)
+        self.computing.discard(name)
 
     def finish(self, name: str) -> None:
         """Note that it ended."""
@@ -408,7 +422,8 @@ class Queues(Model):
 
     def preempts(self, waiting: str, running: str) -> bool:
         """Return whether the first is in a higher queue."""
-        return self.level(waiting) < self.level(running)
+        higher = self.level(waiting) < self.level(running)
+        return higher and running not in self.computing
 
 
 class Weighted(Model):
