@@ -320,6 +320,7 @@ class Queues(Model):
         ratio: int = 2,
         levels: float = float("inf"),
         prefill: tuple[Number, Number] = (0.0118, 0.000055),
+        *,
         patience: Number = 3,
         period: int = 1000,
     ) -> None:
@@ -700,7 +701,7 @@ MODELS: dict[str, Callable[[], Model]] = {
     "justitia-stage-reserved": lambda: Pampering(by_stage=True, work=reserved),
     "justitia-c": lambda: Pampering(work=compute),
     "mlfq": Queues,
-    "mlfq-short": lambda: Queues(2, 3, 4, (1, Fraction(3, 2)), 6, 3),
+    "mlfq-short": lambda: Queues(2, 3, 4, (1, Fraction(3, 2)), patience=6, period=3),
     "fairserve": Weighted,
     "fairserve-strict": lambda: Weighted((Fraction(1, 2), 3), (2, 4), 7, 5),
     "ayo": ByDepth,

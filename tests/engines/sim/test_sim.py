@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from justitia.engines import EngineError, RunRecord
 from justitia.engines.base import conserved
-from justitia.engines.records import InferenceRecord
 from justitia.engines.limits import displaces
+from justitia.engines.records import InferenceRecord
 from justitia.engines.sim import PREEMPTIONS, RULES, SimEngine, load_preset
 from justitia.policy import (
     Agent,
