@@ -512,7 +512,7 @@ class Weighted(Model):
             kind, stage = item.agent.kind, item.stage
             self.ended.append((kind, stage, work))
             like = [w for k, s, w in self.ended if (k, s) == (kind, stage)]
-            usual = sum(like) / len(like)
+            usual = sum(like, Fraction(0)) / len(like)
             self.counter[item.agent.seq] += work / usual / Fraction(item.agent.weight)
 
     def leave(self, name: str) -> None:

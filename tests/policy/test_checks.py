@@ -183,7 +183,7 @@ QUEUES: dict[str, Callable[[Anything], object]] = {
     "level": lambda p: setattr(entry(p, "A/0"), "level", -1),
     "level too low": lambda p: setattr(entry(p, "A/0"), "level", 9),
     "place": lambda p: setattr(entry(p, "A/0"), "place", 99),
-    "place twice": lambda p: setattr(entry(p, "A/0"), "place", entry(p, "B/0").place),
+    "place twice": lambda p: setattr(entry(p, "A/0"), "place", p._waiting["B/0"].place),
     "used": lambda p: setattr(entry(p, "A/0"), "used", -1),
     "seen": lambda p: setattr(entry(p, "A/0"), "seen", 10**15),
     "computing": lambda p: setattr(entry(p, "A/1"), "computing", True),

@@ -196,7 +196,7 @@ def test_no_limit_is_none() -> None:
 
 
 @pytest.mark.parametrize("served", [False, True])
-def test_nobody_is_throttled_in_the_middle_of_an_interaction(served: bool) -> None:  # noqa: FBT001
+def test_nobody_is_throttled_in_the_middle_of_an_interaction(served: bool) -> None:
     policy = crowded()
     policy.refuse("A/0")
     policy.start("A/1")
