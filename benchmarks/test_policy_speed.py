@@ -24,7 +24,7 @@ GROWTH = 1.5
 """From the smallest size to the largest, at most so many times the heap's growth."""
 CYCLE = 8
 """A policy's submit, start, finish: at most so many times the heap's push and pop."""
-DEARER = {"vtc": 11, "fairserve": 15}
+DEARER = {"vtc": 11, "fairserve": 16}
 """These charge and lift besides, and all their counters are equal here: ties cost.
 FairServe takes note, too, of who has begun."""
 FRONT = 64
