@@ -4,30 +4,27 @@ from bisect import bisect_left
 from collections.abc import Callable
 from collections.abc import Sequence as Many
 from fractions import Fraction
-from heapq import heapify, heappop
 from typing import NoReturn
 
 from justitia.engines.base import EngineError
-from justitia.engines.lag import LagMeter, Lump
-from justitia.engines.records import Outcome, RunRecord
-from justitia.engines.results import PICOSECONDS, Results, picoseconds
-from justitia.engines.roster import Roster, Task
+from justitia.engines.course import Course
+from justitia.engines.lag import Lump
+from justitia.engines.records import RunRecord
+from justitia.engines.results import PICOSECONDS
+from justitia.engines.roster import Task
 from justitia.engines.scaling import most_tokens
 from justitia.engines.sim.batch import Batch
 from justitia.engines.sim.sequence import Sequence
-from justitia.policy import KVTokenTime, Policy, Step
+from justitia.policy import Policy, Step
 from justitia.policy.exact import shown
 from justitia.predictors import Predictor
 from justitia.workloads import AgentSpec
 
-_WORK = KVTokenTime()
 
-
-class Run:
+class Run(Course[Sequence]):
     """The state of one run, with a `go_on` that takes it further.
 
-    Times are in picoseconds. `justitia.engines.sim.SimEngine` says what the parameters
-    mean.
+    `justitia.engines.sim.SimEngine` says what the parameters mean.
     """
 
     def __init__(
@@ -41,36 +38,23 @@ class Run:
         skip: bool,
         progress: Callable[[int], None] | None,
     ) -> None:
-        self._agents = agents
+        super().__init__(
+            agents, policy, predictor, by_stage=by_stage, progress=progress
+        )
         self._policy = policy
         self._batch = batch
         self._preset = batch.preset
         self._skip = skip and policy.additive
-        self._by_stage = by_stage
-        self._progress = progress or (lambda ended: None)
-        self._roster = Roster(policy, predictor)
-        self._results = Results(agents)
-        self._meter = LagMeter()
         self._now = 0
-        self._steps = 0
         self._held = 0  # KV tokens, summed over steps
         self._fruitless = 0  # steps since the last token or event
-        self._sequences: dict[str, Sequence] = {}  # in line or running
-        # (time, 0 for an arrival and 1 for a cancellation, place in the workload)
-        self._events: list[tuple[int, int, int]] = []
-        for place, spec in enumerate(agents):
-            arrival = spec.arrival or 0
-            self._events.append((picoseconds(arrival), 0, place))
-            if spec.cancel_after is not None:
-                gone = picoseconds(arrival, spec.cancel_after)
-                self._events.append((gone, 1, place))
-        heapify(self._events)
 
     # One turn of the loop -------------------------------------------------------------
 
     def go_on(self) -> bool:
         """Run the next step, or equal steps; return False when all has ended."""
-        self._happen()
+        if self._happen():
+            self._fruitless = 0
         batch = self._batch
         if not batch.running and not batch.waiting:
             if not self._events:
@@ -81,16 +65,6 @@ class Run:
         elif not (self._skip and batch.steady() and self._run_equal_steps()):
             self._run_step()
         return True
-
-    def _happen(self) -> None:
-        """Let all arrive and be cancelled whose time has come."""
-        while self._events and self._events[0][0] <= self._now:
-            _, is_cancellation, place = heappop(self._events)
-            self._fruitless = 0
-            if is_cancellation:
-                self._cancel(self._agents[place])
-            else:
-                self._arrive(self._agents[place])
 
     def _idle(self) -> None:
         """Wait for the next event."""
@@ -111,7 +85,7 @@ class Run:
             self._idle()
             return
         for sequence in schedule.started:
-            self._start(sequence)
+            self._started(sequence, self._now)
         batch.compute(schedule)
         prefill: dict[str, int] = {}
         decode: dict[str, int] = {}
@@ -135,7 +109,7 @@ class Run:
             Step(prefill, decode), Lump(1, service, 0, self._now, duration, 0)
         )
         self._held += held
-        self._finish(ended)
+        self._end(ended)
 
     def _run_equal_steps(self) -> bool:
         """Run steps in which all running decode and nothing else happens, at once.
@@ -161,7 +135,7 @@ class Run:
         decode = dict.fromkeys((s.id for s in batch.running), steps)
         self._account(Step({}, decode), lump)
         self._held += steps * held + count * steps * (steps + 1) // 2
-        self._finish([s for s in batch.running if s.produced == s.decode])
+        self._end([s for s in batch.running if s.produced == s.decode])
         return True
 
     def _account(self, step: Step, lump: Lump) -> None:
@@ -178,88 +152,35 @@ class Run:
         self._now += passed
         self._steps += lump.steps
 
-    # Agents and inferences ------------------------------------------------------------
+    # An inference on this engine ------------------------------------------------------
 
-    def _arrive(self, spec: AgentSpec) -> None:
-        """Announce an agent, unless it is done already or can never be."""
-        capacity = self._preset.capacity_tokens
-        for inference in spec.inferences:
-            longest = most_tokens(inference)
-            if inference.prompt_tokens + longest > capacity:
-                reason = (
-                    f"inference {inference.id} may need {inference.prompt_tokens} + "
-                    f"{longest} KV tokens, the engine has {capacity}"
-                )
-                self._results.agent(spec, "refused", self._now, reason=reason)
-                self._progress(len(spec.inferences))
-                return
-        if not spec.inferences:
-            arrival = picoseconds(spec.arrival or 0)
-            self._results.agent(spec, "finished", arrival)
-            return
-        member = self._roster.arrive(spec)
-        if not self._by_stage:
-            self._meter.ready(member.seq, 0, spec.cost(_WORK), spec.weight)
-        self._enqueue(self._roster.release(member))
+    def _time(self) -> int:
+        return self._now
 
-    def _enqueue(self, tasks: list[Task]) -> None:
-        """Take note of inferences that are in the policy's line now."""
-        for task in tasks:
-            member, spec = task.member, task.spec
-            sequence = Sequence(
-                task,
-                spec.prompt_tokens,
-                spec.decode_tokens,
-                task.told.decode_tokens,
-                most_tokens(spec),
-            )
-            self._sequences[sequence.id] = sequence
-            self._batch.add(sequence)
-            stage = task.told.stage
-            if self._by_stage and not self._meter.knows(member.seq, stage):
-                cost = member.spec.stage_costs(_WORK)[stage]
-                self._meter.ready(member.seq, stage, cost, member.spec.weight)
+    def _room(self) -> int:
+        return self._preset.capacity_tokens
 
-    def _start(self, sequence: Sequence) -> None:
-        """Take note of a sequence that the step to come starts."""
-        again = sequence.start_step is not None
-        if not again:
-            sequence.start_step = self._steps
-            sequence.start = self._now
-        stage = sequence.task.told.stage if self._by_stage else 0
-        seq = sequence.task.member.seq
-        self._meter.start(seq, stage, sequence.cost, again=again)
+    def _enter(self, task: Task) -> Sequence:
+        spec = task.spec
+        sequence = Sequence(
+            task,
+            spec.prompt_tokens,
+            spec.decode_tokens,
+            task.told.decode_tokens,
+            most_tokens(spec),
+        )
+        self._batch.add(sequence)
+        return sequence
 
-    def _finish(self, ended: list[Sequence]) -> None:
+    def _gone(self, one: Sequence) -> None:
+        self._batch.remove(one)
+
+    def _end(self, ended: list[Sequence]) -> None:
         """Let sequences end that have all their tokens."""
         for sequence in ended:
-            member = sequence.task.member
-            self._forget(sequence, "finished")
-            self._enqueue(self._roster.end(sequence.task))
-            if not member.left:
-                self._results.agent(member.spec, "finished", self._now, member)
+            self._finish(sequence)
         if ended:
             self._progress(len(ended))
-
-    def _forget(self, sequence: Sequence, outcome: Outcome) -> None:
-        """Take a sequence out of the engine and record it."""
-        self._batch.remove(sequence)
-        del self._sequences[sequence.id]
-        self._results.inference(sequence, outcome, self._steps - 1, self._now)
-
-    def _cancel(self, spec: AgentSpec) -> None:
-        """Let an agent's user give up, if it has not ended."""
-        member = self._roster.get(spec.id)
-        if member is None:
-            return
-        delivered = self._results.delivered(spec)
-        for task in self._roster.cancel(member):
-            sequence = self._sequences[task.told.id]
-            delivered += sequence.delivered
-            self._forget(sequence, "cancelled")
-        self._meter.cancel(member.seq, delivered)
-        self._results.agent(spec, "cancelled", self._now, member, delivered=delivered)
-        self._progress(member.left)
 
     # The end --------------------------------------------------------------------------
 
@@ -291,7 +212,7 @@ class Run:
         """Assert all invariants."""
         self._batch._check()
         self._policy._check()
-        assert sum(len(m.live) for m in self._roster) == len(self._sequences)
+        assert sum(len(m.live) for m in self._roster) == len(self._live)
 
 
 def _first(holds: Callable[[int], bool], most: int) -> int:

@@ -343,8 +343,8 @@ class Twin:
             if one.prompt_tokens + longest > self.preset.capacity_tokens:
                 self.ends[spec.id] = "refused", self.now, None
                 self.reasons[spec.id] = (
-                    f"inference {one.id} may need {one.prompt_tokens} + {longest} KV "
-                    f"tokens, the engine has {self.preset.capacity_tokens}"
+                    f"inference {one.id} may need {one.prompt_tokens} + {longest} "
+                    f"tokens, the engine has room for {self.preset.capacity_tokens}"
                 )
                 return
         guess = self.predictor.predict(spec, self.policy.cost_model)

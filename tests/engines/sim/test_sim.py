@@ -274,7 +274,7 @@ def test_what_can_never_fit_is_refused_with_a_reason() -> None:
         assert agent.outcome == "refused"
         assert agent.finish is agent.jct is agent.tag is agent.predicted_cost is None
         assert agent.reason == (
-            "inference 1 may need 812 + 100 KV tokens, the engine has 800"
+            "inference 1 may need 812 + 100 tokens, the engine has room for 800"
         )
     some = run_sim([*large, make_agent("a", (10, 5))], preset=preset)
     assert outcomes(some).pop("a/0") == "finished"
