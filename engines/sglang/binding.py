@@ -99,6 +99,7 @@ class Binding:
         self._queued = 0
         self._refused: str | None = None
         self._to_refuse: str | None = None
+        self._part: Any = None  # whose prompt was computed in part
         self._missing: set[Any] = set()  # nowhere, when last looked for
         self._sweep = SWEEP
         self.watched = Watched(settings.make(), now=monotonic)
@@ -174,6 +175,9 @@ class Binding:
         another is first in line now.
         """
         scheduler = self._scheduler
+        if self._part is not None and self._part.finished_reason is not None:
+            self._end(self._part)  # aborted between two parts: no result will show it
+            self._part = None
         if len(scheduler.waiting_queue) != self._queued:
             self._recount()
         if scheduler.forward_ct >= self._sweep:
@@ -250,25 +254,22 @@ class Binding:
     def abort_exactly(self, original: Callable[[], Any], recv_req: Any) -> Any:
         """Let SGLang end the requests of an id, and none whose id begins with it.
 
-        SGLang ends all whose ids begin with that one, so the others have another id
-        meanwhile. What sends it an id knows that one.
+        SGLang ends all whose ids begin with that one: with an empty id, which a client
+        may give its request, everybody.
         """
-        others: list[tuple[Any, str]] = []
         rid = recv_req.rid
-        if rid and not recv_req.abort_all:
-            compiling = _compiling(self._scheduler)
-            others = [
-                (req, req.rid)
-                for req in (*self._everybody(), *compiling)
-                if req.rid != rid and req.rid.startswith(rid)
-            ]
-        for req, _ in others:
-            req.rid = f"\0{req.rid}"
+        others = [
+            req
+            for req in (*self._everybody(), *_compiling(self._scheduler))
+            if req.rid != rid and not recv_req.abort_all and req.rid.startswith(rid)
+        ]
+        for req in others:
+            req.rid = _Spared(req.rid)
         try:
             return original()
         finally:
-            for req, own in others:
-                req.rid = own
+            for req in others:
+                req.rid = str(req.rid)
 
     # What only this class does ------------------------------------------------------
 
@@ -304,6 +305,7 @@ class Binding:
         prefill: dict[str, int] = {}
         decode: dict[str, int] = {}
         decoding = set(batch.decoding_reqs or ())
+        self._part = batch.chunked_req
         for req, count in zip(batch.reqs, batch.extend_lens, strict=True):
             id = self._ids.get(req)
             if id is None:
@@ -428,6 +430,16 @@ class Binding:
         everybody = self._everybody()
         assert len(everybody) == len(set(everybody))
         assert self._queued == len(self._scheduler.waiting_queue)
+
+
+class _Spared(str):
+    """An id that begins with no other, for SGLang's way to find those of an id."""
+
+    __slots__ = ()
+
+    def startswith(self, *_: Any) -> bool:
+        """Return that it does not."""
+        return False
 
 
 def _compiling(scheduler: Any) -> Iterable[Any]:

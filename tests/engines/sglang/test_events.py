@@ -183,6 +183,29 @@ def test_aborted_in_the_middle_of_a_prompt(scheduler: Stepped) -> None:
     assert nobody(scheduler)
 
 
+def test_aborted_in_the_middle_of_a_prompt_beside_another(scheduler: Stepped) -> None:
+    """It has ended as soon as SGLang lets it go, also where the engine never rests."""
+    log = Log()
+    scheduler.use(log)
+
+    def script() -> Script:
+        scheduler.send("runs", 8, 90, token=8)
+        yield
+        yield
+        scheduler.send("long", 300, 4)
+        yield
+        yield
+        assert 0 < log.prefill["long"] < 300
+        scheduler.cancel("long")
+        yield
+        yield
+        assert log.verbs("long") == ["submit", "start", "finish"]
+
+    scheduler.play(script())
+    assert log.decode == {"runs": 90}
+    assert nobody(scheduler)
+
+
 def test_all_aborted(scheduler: Stepped) -> None:
     scheduler.use(create("justitia"))
 
@@ -221,6 +244,27 @@ def test_an_abort_ends_no_longer_id(scheduler: Stepped) -> None:
         "a11": 20,
     }
     assert nobody(scheduler)
+
+
+def test_an_abort_of_no_id_ends_those_without_one(scheduler: Stepped) -> None:
+    """SGLang's front end takes an empty id from a client, and every id begins so."""
+    log = Log()
+    agents = scheduler.use(log)
+
+    def script() -> Script:
+        scheduler.send("", 8, 20, {"agent": "nameless"})
+        scheduler.send("runs", 8, 20, token=8)
+        yield
+        yield
+        scheduler.send("waits", 8, 20, token=9)
+        gone = agents.dismiss("nameless")
+        assert gone is not None
+        binding_of(scheduler).abort(gone)
+        assert {req.rid for req in scheduler.waiting_queue} == {"waits"}
+
+    scheduler.play(script())
+    assert (log.decode["runs"], log.decode["waits"]) == (20, 20)
+    assert not agents.requests
 
 
 def test_a_prompt_that_is_too_long(scheduler: Stepped) -> None:
