@@ -25,7 +25,12 @@ from justitia.engines.base import EngineError
 from justitia.engines.serving import Agents, ServingSettings
 from justitia.engines.serving.desk import Desk
 from justitia.engines.serving.watch import Watched
-from justitia.engines.sglang.admission import Reservation, check_admission, giving_way
+from justitia.engines.sglang.admission import (
+    Reservation,
+    check_admission,
+    giving_way,
+    let_it_start,
+)
 from justitia.engines.sglang.claims import claim_of
 from justitia.engines.sglang.order import Front, PolicyOrder
 from justitia.engines.sglang.support import about, check_supported
@@ -276,6 +281,8 @@ class Binding:
     def _admit(self, req: Any) -> None:
         """Submit a request; one that is only to end, or a health check, is loose."""
         params = req.sampling_params
+        if req.to_finish is None:
+            let_it_start(self._scheduler, req)
         longest = getattr(params, "max_new_tokens", None) or 0
         checks = req.rid.startswith(HEALTH_CHECK_RID_PREFIX) and longest <= 1
         if checks or req.to_finish is not None or req.finished_reason is not None:
