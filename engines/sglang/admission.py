@@ -76,7 +76,7 @@ def let_it_start(scheduler: Any, req: Any) -> None:
     ever: one whose prompt leaves less than a page of the cache; and, where it caches no
     prefixes, one that cannot end early and may produce as much as SGLang lets it.
     """
-    if scheduler.is_hybrid_swa:  # has more than one cache, and another count
+    if getattr(scheduler, "is_hybrid_swa", False):  # two caches, and another count
         return
     page, prompt = scheduler.page_size, len(req.origin_input_ids)
     free = scheduler.max_total_num_tokens - page - 1

@@ -3,7 +3,6 @@
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from tests.engines.sglang.experiment import (
     order,
     place,
 )
-from tests.engines.sglang.servers import JUSTITIA, SMALL, STOCK, server
+from tests.engines.sglang.servers import JUSTITIA, SMALL, STEP, STOCK, held, server
 
 PRIORITIES = (
     "--enable-priority-scheduling",
@@ -92,14 +91,7 @@ def experiment(server: Server, said: dict[str, dict[str, Any]]) -> list[str]:
                     async for line in one.aiter_lines():
                         yield line
 
-            @asynccontextmanager
-            async def held() -> AsyncIterator[None]:
-                mode = {"mode": "in_place"}
-                (await client.post("/pause_generation", json=mode)).raise_for_status()
-                yield
-                (await client.post("/continue_generation", json={})).raise_for_status()
-
-            return await completed(send, lambda: asyncio.sleep(0.2), held())
+            return await completed(send, lambda: asyncio.sleep(STEP), held(server))
 
     return asyncio.run(run())
 
@@ -200,11 +192,13 @@ def test_requests_start_in_the_order_of_their_tags_b16(prioritised: Server) -> N
             base_url=prioritised.url, timeout=PATIENCE, trust_env=False
         ) as client:
             begun = asyncio.Event()
-            # It leaves no room for another of its size.
-            first = asyncio.create_task(one(client, 1, begun))
-            await begun.wait()
-            rest = [asyncio.create_task(one(client, tag)) for tag in tags]
-            await asyncio.gather(first, *rest)
+            async with asyncio.TaskGroup() as group, held(prioritised):
+                # It leaves no room for another of its size.
+                group.create_task(one(client, 1, begun))
+                await begun.wait()
+                for tag in tags:
+                    group.create_task(one(client, tag))
+                await asyncio.sleep(2 * STEP)
 
     asyncio.run(run())
     assert ended == [1, *sorted(tags)]
