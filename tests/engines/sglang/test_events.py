@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -370,6 +371,53 @@ def test_a_pause(scheduler: Stepped) -> None:
         assert log.verbs(f"{n}") == ["submit", "start", "requeue", "start", "finish"]
         assert log.decode[f"{n}"] == 20  # also where that of a step under way is lost
     assert nobody(scheduler)
+
+
+def test_grammars_that_are_being_compiled(
+    scheduler: Stepped, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a request is in line when its grammar is there; till then, it can end.
+
+    SGLang has no compiler of grammars here, so its manager is told which are compiled.
+    """
+    log = Log()
+    agents = scheduler.use(log)
+    manager, compiled = scheduler.grammar_manager, set()
+
+    def compiles(req: Any) -> bool:
+        if req.rid.startswith("g"):
+            manager.grammar_queue.append(req)
+        return req.rid.startswith("g")
+
+    def ready() -> list[Any]:
+        queue = manager.grammar_queue
+        done = [r for r in queue if r.rid in compiled or r.to_finish is not None]
+        manager.grammar_queue = [req for req in queue if req not in done]
+        return done
+
+    monkeypatch.setattr(manager, "process_req_with_grammar", compiles)
+    monkeypatch.setattr(manager, "get_ready_grammar_requests", ready)
+
+    def script() -> Script:
+        scheduler.send("runs", 8, 30)
+        for rid in ("g1", "g10", "g2"):
+            scheduler.send(rid, 8, 5, {"agent": "g"}, token=ord(rid[-1]))
+        yield
+        assert set(agents.requests) == {"runs"}
+        compiled.add("g2")
+        scheduler.cancel("g1")
+        yield
+        yield
+        assert log.verbs("g2")[:2] == ["submit", "start"]
+        assert not log.verbs("g1")
+        assert scheduler.grammar_manager.grammar_queue
+        compiled.add("g10")
+
+    scheduler.play(script())
+    assert sorted(scheduler.ended()) == ["g1", "g10", "g2", "runs"]
+    assert log.decode == {"runs": 30, "g2": 5, "g10": 5}
+    assert not agents.requests
+    assert binding_of(scheduler)._everybody() == []
 
 
 def test_a_thousand_cancelled_agents(scheduler: Stepped) -> None:

@@ -310,6 +310,28 @@ def test_an_abort_is_of_one_request_b25(served: Server) -> None:
     rests(served)
 
 
+def test_one_without_an_id_can_be_dismissed_alone(served: Server) -> None:
+    """An empty id is taken, and every id begins so: SGLang would end everybody's."""
+
+    async def doing(client: openai.AsyncOpenAI) -> list[str]:
+        async def one(agent: str, **more: Any) -> str:
+            answer = await ask(client, 480, agent=agent, **more)
+            return str(answer.choices[0].finish_reason)
+
+        async with held(served):
+            tasks = [
+                asyncio.create_task(one("nameless", extra_body={"rid": ""})),
+                asyncio.create_task(one("bystander")),
+            ]
+            await there(served, 2)
+            gone = await asyncio.to_thread(delete, served, "nameless")
+            assert gone.json() == {"id": "nameless", "aborted": 1}
+        return list(await asyncio.gather(*tasks))
+
+    assert with_client(served, doing) == ["abort", "length"]
+    rests(served)
+
+
 def test_a_full_queue_is_a_503(served: Server) -> None:
     async def doing(client: openai.AsyncOpenAI) -> list[object]:
         async with held(served):
@@ -362,6 +384,21 @@ def test_a_value_that_cannot_be_used_is_left_out_and_counted(
     assert {f: after[f] - before[f] for f in after if after[f] != before[f]} == {
         field: 1
     }
+
+
+def test_what_cannot_be_used_is_in_the_log_that_a_user_sees(served: Server) -> None:
+    """At SGLang's own level, with what is allowed, and not once a request."""
+    for _ in range(20):
+        assert raw(served, '{"weight": "heavy"}').status_code == 200
+    rests(served)
+    lines = [
+        line
+        for line in served.log.read_text().splitlines()
+        if "a request goes on without what cannot be used of it: weight must be" in line
+    ]
+    assert lines
+    assert "from 0.01 to 100" in lines[-1]
+    assert len(lines) <= 2
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from justitia.engines.serving.priorities import SGLANG, Priorities
 from justitia.engines.serving.probe import PriorityIgnored, probe
 from tests.engines.servers import MODEL, PATIENCE, Server
 from tests.engines.sglang.experiment import (
+    AGENTS,
     CAPACITY,
     FAIR,
     FCFS,
@@ -24,7 +26,7 @@ from tests.engines.sglang.experiment import (
     order,
     place,
 )
-from tests.engines.sglang.servers import JUSTITIA, SMALL, STEP, STOCK, held, server
+from tests.engines.sglang.servers import JUSTITIA, SMALL, STOCK, held, server
 
 PRIORITIES = (
     "--enable-priority-scheduling",
@@ -67,6 +69,17 @@ def governed(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 # The same agents, on each ------------------------------------------------------------
 
 
+async def there(server: Server, count: int) -> None:
+    """Return once that many requests are in the scheduler, waiting or running."""
+    for _ in range(PATIENCE * 10):
+        answer = await asyncio.to_thread(server.http.get, "/v1/loads")
+        (load,) = answer.raise_for_status().json()["loads"]
+        if load["num_waiting_reqs"] + load["num_running_reqs"] == count:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"not {count} in {load}")
+
+
 def experiment(server: Server, said: dict[str, dict[str, Any]]) -> list[str]:
     """Return whose the requests were, as they completed; `said` is by agent."""
 
@@ -91,7 +104,10 @@ def experiment(server: Server, said: dict[str, dict[str, Any]]) -> list[str]:
                     async for line in one.aiter_lines():
                         yield line
 
-            return await completed(send, lambda: asyncio.sleep(STEP), held(server))
+            sent = iter(accumulate(count for count, _ in AGENTS.values()))
+            return await completed(
+                send, lambda: there(server, next(sent)), held(server)
+            )
 
     return asyncio.run(run())
 
@@ -198,7 +214,7 @@ def test_requests_start_in_the_order_of_their_tags_b16(prioritised: Server) -> N
                 await begun.wait()
                 for tag in tags:
                     group.create_task(one(client, tag))
-                await asyncio.sleep(2 * STEP)
+                await there(prioritised, 1 + len(tags))
 
     asyncio.run(run())
     assert ended == [1, *sorted(tags)]
