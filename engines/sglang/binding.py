@@ -25,6 +25,7 @@ from justitia.engines.base import EngineError
 from justitia.engines.serving import Agents, ServingSettings
 from justitia.engines.serving.desk import Desk
 from justitia.engines.serving.watch import Watched
+from justitia.engines.sglang.aborts import spared
 from justitia.engines.sglang.admission import (
     Reservation,
     check_admission,
@@ -32,7 +33,7 @@ from justitia.engines.sglang.admission import (
     let_it_start,
 )
 from justitia.engines.sglang.claims import claim_of
-from justitia.engines.sglang.order import Front, PolicyOrder
+from justitia.engines.sglang.order import Front, PolicyOrder, passes_over
 from justitia.engines.sglang.support import about, check_supported
 
 ATTRIBUTE = "justitia"
@@ -257,24 +258,10 @@ class Binding:
         return giving_way(self.agents, [self._ids.get(req) for req in reqs])
 
     def abort_exactly(self, original: Callable[[], Any], recv_req: Any) -> Any:
-        """Let SGLang end the requests of an id, and none whose id begins with it.
-
-        SGLang ends all whose ids begin with that one: with an empty id, which a client
-        may give its request, everybody.
-        """
-        rid = recv_req.rid
-        others = [
-            req
-            for req in (*self._everybody(), *_compiling(self._scheduler))
-            if req.rid != rid and not recv_req.abort_all and req.rid.startswith(rid)
-        ]
-        for req in others:
-            req.rid = _Spared(req.rid)
-        try:
+        """Let SGLang end the requests of an id, and none whose id begins with it."""
+        everybody = (*self._everybody(), *_compiling(self._scheduler))
+        with spared(recv_req, everybody):
             return original()
-        finally:
-            for req in others:
-                req.rid = str(req.rid)
 
     # What only this class does ------------------------------------------------------
 
@@ -439,31 +426,7 @@ class Binding:
         assert self._queued == len(self._scheduler.waiting_queue)
 
 
-class _Spared(str):
-    """An id that begins with no other, for SGLang's way to find those of an id."""
-
-    __slots__ = ()
-
-    def startswith(self, *_: Any) -> bool:
-        """Return that it does not."""
-        return False
-
-
 def _compiling(scheduler: Any) -> Iterable[Any]:
     """Return the requests whose grammars are being compiled."""
     manager = getattr(scheduler, "grammar_manager", None)
     return getattr(manager, "grammar_queue", ())
-
-
-def passes_over(scheduler: Any) -> bool:
-    """Return whether SGLang may pass over requests at the front of its queue.
-
-    It does for adapters and prefixes that are not loaded, and for what it cannot put
-    into one batch when it only embeds.
-    """
-    return bool(
-        scheduler.enable_lora
-        or getattr(scheduler, "enable_hicache_storage", False)
-        or getattr(scheduler, "enable_lmcache", False)
-        or not scheduler.is_generation
-    )

@@ -259,15 +259,15 @@ def test_clients_that_go_away_leave_nothing_b24(served: Server, choices: int) ->
 
 def test_a_thousand_cancelled_agents_leave_nothing_behind(served: Server) -> None:
     async def doing(client: openai.AsyncOpenAI) -> None:
-        for wave in range(10):
+        for wave in range(1_000 // QUEUE):
             async with held(served):
                 one_wave = [
                     asyncio.create_task(
                         ask(client, 400, agent=f"{wave}-{n}", cost=60_000, kind="gone")
                     )
-                    for n in range(100)
+                    for n in range(QUEUE)
                 ]
-                await there(served, 100)
+                await there(served, QUEUE)
             for one in one_wave:
                 one.cancel()
             await asyncio.gather(*one_wave, return_exceptions=True)
