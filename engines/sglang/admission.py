@@ -69,6 +69,28 @@ class Reservation:
         return prompt + _missing(req) + adder.page_size < adder.rem_total_tokens
 
 
+def let_it_start(scheduler: Any, req: Any) -> None:
+    """See to it that SGLang can start a request once it is alone, or end it.
+
+    SGLang (0.5.23) takes two that it never starts, and all behind them would wait for
+    ever: one whose prompt leaves less than a page of the cache; and, where it caches no
+    prefixes, one that cannot end early and may produce as much as SGLang lets it.
+    """
+    if getattr(scheduler, "is_hybrid_swa", False):  # two caches, and another count
+        return
+    page, prompt = scheduler.page_size, len(req.origin_input_ids)
+    free = scheduler.max_total_num_tokens - page - 1
+    if prompt > free:
+        req.set_finish_with_abort(
+            f"The prompt has {prompt:,} tokens; this server's cache takes {free:,}"
+        )
+    params = req.sampling_params
+    if params.ignore_eos and getattr(scheduler.tree_cache, "disable", True):
+        # What it has produced fills pages, too, where it has to come back.
+        most = free - -(-prompt // page) * page - page
+        params.max_new_tokens = min(params.max_new_tokens, max(0, most))
+
+
 def _missing(req: Any) -> int:
     return max(0, req.sampling_params.max_new_tokens - len(req.output_ids))
 

@@ -25,9 +25,15 @@ from justitia.engines.base import EngineError
 from justitia.engines.serving import Agents, ServingSettings
 from justitia.engines.serving.desk import Desk
 from justitia.engines.serving.watch import Watched
-from justitia.engines.sglang.admission import Reservation, check_admission, giving_way
+from justitia.engines.sglang.aborts import spared
+from justitia.engines.sglang.admission import (
+    Reservation,
+    check_admission,
+    giving_way,
+    let_it_start,
+)
 from justitia.engines.sglang.claims import claim_of
-from justitia.engines.sglang.order import Front, PolicyOrder
+from justitia.engines.sglang.order import Front, PolicyOrder, passes_over
 from justitia.engines.sglang.support import about, check_supported
 
 ATTRIBUTE = "justitia"
@@ -99,6 +105,7 @@ class Binding:
         self._queued = 0
         self._refused: str | None = None
         self._to_refuse: str | None = None
+        self._part: Any = None  # whose prompt was computed in part
         self._missing: set[Any] = set()  # nowhere, when last looked for
         self._sweep = SWEEP
         self.watched = Watched(settings.make(), now=monotonic)
@@ -174,6 +181,9 @@ class Binding:
         another is first in line now.
         """
         scheduler = self._scheduler
+        if self._part is not None and self._part.finished_reason is not None:
+            self._end(self._part)  # aborted between two parts: no result will show it
+            self._part = None
         if len(scheduler.waiting_queue) != self._queued:
             self._recount()
         if scheduler.forward_ct >= self._sweep:
@@ -248,33 +258,18 @@ class Binding:
         return giving_way(self.agents, [self._ids.get(req) for req in reqs])
 
     def abort_exactly(self, original: Callable[[], Any], recv_req: Any) -> Any:
-        """Let SGLang end the requests of an id, and none whose id begins with it.
-
-        SGLang ends all whose ids begin with that one, so the others have another id
-        meanwhile. What sends it an id knows that one.
-        """
-        others: list[tuple[Any, str]] = []
-        rid = recv_req.rid
-        if rid and not recv_req.abort_all:
-            compiling = _compiling(self._scheduler)
-            others = [
-                (req, req.rid)
-                for req in (*self._everybody(), *compiling)
-                if req.rid != rid and req.rid.startswith(rid)
-            ]
-        for req, _ in others:
-            req.rid = f"\0{req.rid}"
-        try:
+        """Let SGLang end the requests of an id, and none whose id begins with it."""
+        everybody = (*self._everybody(), *_compiling(self._scheduler))
+        with spared(recv_req, everybody):
             return original()
-        finally:
-            for req, own in others:
-                req.rid = own
 
     # What only this class does ------------------------------------------------------
 
     def _admit(self, req: Any) -> None:
         """Submit a request; one that is only to end, or a health check, is loose."""
         params = req.sampling_params
+        if req.to_finish is None:
+            let_it_start(self._scheduler, req)
         longest = getattr(params, "max_new_tokens", None) or 0
         checks = req.rid.startswith(HEALTH_CHECK_RID_PREFIX) and longest <= 1
         if checks or req.to_finish is not None or req.finished_reason is not None:
@@ -304,6 +299,7 @@ class Binding:
         prefill: dict[str, int] = {}
         decode: dict[str, int] = {}
         decoding = set(batch.decoding_reqs or ())
+        self._part = batch.chunked_req
         for req, count in zip(batch.reqs, batch.extend_lens, strict=True):
             id = self._ids.get(req)
             if id is None:
@@ -434,17 +430,3 @@ def _compiling(scheduler: Any) -> Iterable[Any]:
     """Return the requests whose grammars are being compiled."""
     manager = getattr(scheduler, "grammar_manager", None)
     return getattr(manager, "grammar_queue", ())
-
-
-def passes_over(scheduler: Any) -> bool:
-    """Return whether SGLang may pass over requests at the front of its queue.
-
-    It does for adapters and prefixes that are not loaded, and for what it cannot put
-    into one batch when it only embeds.
-    """
-    return bool(
-        scheduler.enable_lora
-        or getattr(scheduler, "enable_hicache_storage", False)
-        or getattr(scheduler, "enable_lmcache", False)
-        or not scheduler.is_generation
-    )

@@ -131,3 +131,17 @@ class PolicyOrder(SchedulePolicy):
         """Put the front of the queue in order, then do what SGLang does beside."""
         self.front.place(waiting_queue)
         super().calc_priority(waiting_queue, *args, **kwargs)
+
+
+def passes_over(scheduler: Any) -> bool:
+    """Return whether SGLang may pass over requests at the front of its queue.
+
+    It does for adapters and prefixes that are not loaded, and for what it cannot put
+    into one batch when it only embeds.
+    """
+    return bool(
+        scheduler.enable_lora
+        or getattr(scheduler, "enable_hicache_storage", False)
+        or getattr(scheduler, "enable_lmcache", False)
+        or not scheduler.is_generation
+    )

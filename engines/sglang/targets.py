@@ -96,6 +96,10 @@ RELIED_ON = (
     Target(f"{_POLICY}.AddReqResult.OTHER"),
     Target(f"{_POLICY}.CLIP_MAX_NEW_TOKENS"),
     Target(f"{SCHEDULER}.is_fully_idle", ("self",)),
+    Target(
+        "sglang.srt.managers.schedule_batch.Req.set_finish_with_abort",
+        ("self", "error_msg"),
+    ),
     Target("sglang.srt.constants.HEALTH_CHECK_RID_PREFIX"),
     Target("sglang.srt.managers.io_struct.AbortReq"),
     Target("sglang.srt.plugins.hook_registry.HookType.AROUND"),

@@ -1,18 +1,20 @@
 """The experiment on SGLang's Engine, which has no server; a program of its own.
 
-``python offline.py MODEL`` prints whose the requests were as they completed, as JSON.
-Each says whose it is, whether or not the environment has a policy for them. A process
-of its own, since SGLang ends the one that it is in when one of its own dies.
+``python offline.py MODEL`` prints, as JSON, whose the requests were as they completed,
+and what the scheduler says of its policy. Each request says whose it is, whether or not
+the environment has a policy for them. A process of its own, since SGLang ends the one
+that it is in when one of its own dies.
 """
 
 import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
-from contextlib import nullcontext
+from contextlib import asynccontextmanager
 
 from justitia.engines.sglang.surroundings import ARGUMENTS_ON_CPU, on_cpu, use_cpu
 from tests.engines.sglang.experiment import CAPACITY, completed, cost
+from tests.engines.sglang.servers import STEP
 
 
 def main(model: str) -> None:
@@ -21,6 +23,7 @@ def main(model: str) -> None:
         use_cpu()
         given = ARGUMENTS_ON_CPU
     from sglang import Engine
+    from sglang.srt.managers.io_struct import SlowDownReqInput
 
     engine = Engine(
         model_path=model,
@@ -44,12 +47,20 @@ def main(model: str) -> None:
         async for part in parts:
             yield part
 
+    @asynccontextmanager
+    async def held() -> AsyncIterator[None]:
+        manager = engine.tokenizer_manager
+        await manager.slow_down(SlowDownReqInput(forward_sleep_time=STEP))
+        yield
+        await manager.slow_down(SlowDownReqInput(forward_sleep_time=0))
+
     async def run() -> list[str]:
-        return await completed(send, lambda: asyncio.sleep(0), nullcontext())
+        return await completed(send, lambda: asyncio.sleep(0), held())
 
     try:
         ended = engine.loop.run_until_complete(run())
-        print(json.dumps(ended), flush=True)
+        (state,) = engine.get_server_info()["internal_states"]
+        print(json.dumps([ended, state.get("justitia")]), flush=True)
     finally:
         engine.shutdown()
 

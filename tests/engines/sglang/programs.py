@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from justitia.engines.serving.settings import PREFIX
 from justitia.engines.sglang.surroundings import (
     ARGUMENTS_ON_CPU,
     ON_CPU,
@@ -63,22 +64,27 @@ def start(
         "log_level": "warning",
         **(ARGUMENTS_ON_CPU if on_cpu() else {}),
     }
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("JUSTITIA_") and name != "SGLANG_PLUGINS"
-    }
-    if on_cpu():
-        environment |= {**ON_CPU, **TINY_ON_CPU}
-        environment["PYTHONPATH"] = path_on_cpu(environment.get("PYTHONPATH"))
     return subprocess.run(
         [sys.executable, str(script)],
-        env={**environment, "ARGUMENTS": json.dumps(arguments), **variables},
+        env={**environment(), "ARGUMENTS": json.dumps(arguments), **variables},
         capture_output=True,
         text=True,
         timeout=PATIENCE,
         check=False,
     )
+
+
+def environment() -> dict[str, str]:
+    """Return what a process of SGLang's finds, where nobody has asked for a policy."""
+    found = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(PREFIX) and name != "SGLANG_PLUGINS"
+    }
+    if on_cpu():
+        found |= {**ON_CPU, **TINY_ON_CPU}
+        found["PYTHONPATH"] = path_on_cpu(found.get("PYTHONPATH"))
+    return found
 
 
 def told(done: subprocess.CompletedProcess[str]) -> Any:

@@ -1,10 +1,11 @@
 """Real SGLang servers."""
 
+import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 
 from justitia.engines.serving.settings import PREFIX
@@ -29,6 +30,29 @@ STOCK = (
     "sglang.launch_server",
     *(flags(ARGUMENTS_ON_CPU) if on_cpu() else ()),
 )
+
+STEP = 0.25
+"""Seconds that a step takes in a server that is held."""
+
+
+@asynccontextmanager
+async def held(server: Server) -> AsyncIterator[None]:
+    """Within it the engine all but stands still, and requests arrive.
+
+    Every step takes `STEP`, so whoever has a hundred tokens to go does not end before
+    those come that are sent meanwhile, however slow this machine is. (While SGLang is
+    paused its front end keeps new requests to itself, and its scheduler has none.)
+    """
+    await asyncio.to_thread(_slow, server, STEP)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(_slow, server, 0)
+
+
+def _slow(server: Server, seconds: float) -> None:
+    told = {"forward_sleep_time": seconds}
+    server.http.post("/slow_down", json=told).raise_for_status()
 
 
 def process(

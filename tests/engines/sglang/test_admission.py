@@ -47,6 +47,7 @@ class Reserving:
         Reserving(overlap=True, enable_mixed_chunk=True),
         Reserving(overlap=True, page_size=16),
         Reserving(disable_radix_cache=True),
+        Reserving(disable_radix_cache=True, page_size=16),
     ],
     ids=repr,
 )
@@ -126,4 +127,28 @@ def test_one_that_needs_all(scheduler: Stepped) -> None:
 
     scheduler.play(script())
     assert log.decode["all"] > 1_900
+    assert retractions(scheduler, log) == 0
+
+
+@pytest.mark.parametrize("ignore", [False, True])
+def test_nothing_waits_for_ever(scheduler: Stepped, ignore: bool) -> None:
+    """Also what SGLang alone never starts, with all that are behind it.
+
+    That is a prompt that leaves less than a page of the cache; and, where SGLang caches
+    no prefixes, one that may produce all that there is and that no token ends.
+    """
+    log = Log()
+    scheduler.use(log)
+    prompts = [2_048 - left for left in (1, 6, 9, 16, 17, 18, 33, 2_028)]
+
+    def script() -> Script:
+        for n, prompt in enumerate(prompts):
+            scheduler.send(f"{n}", prompt, 10**6, token=10 + n, ignore=ignore)
+            scheduler.send(f"after {n}", 8, 4, token=40 + n)
+        yield
+
+    scheduler.play(script())
+    assert len(scheduler.ended()) == 2 * len(prompts)
+    assert all(log.decode[f"after {n}"] == 4 for n in range(len(prompts)))
+    assert log.decode["7"] > 1_900
     assert retractions(scheduler, log) == 0

@@ -59,6 +59,7 @@ def test_what_a_scheduler_and_its_requests_have(model: Path) -> None:
             "result_queue", "chunked_req", "forward_ct", "max_total_num_tokens",
             "tree_cache", "enable_hierarchical_cache", "enable_priority_scheduling",
             "enable_lora", "enable_overlap", "is_generation", "grammar_manager",
+            "is_hybrid_swa", "page_size",
         ):  # fmt: skip
             assert hasattr(scheduler, name), name
         assert type(scheduler.waiting_queue) is list

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -183,6 +184,29 @@ def test_aborted_in_the_middle_of_a_prompt(scheduler: Stepped) -> None:
     assert nobody(scheduler)
 
 
+def test_aborted_in_the_middle_of_a_prompt_beside_another(scheduler: Stepped) -> None:
+    """It has ended as soon as SGLang lets it go, also where the engine never rests."""
+    log = Log()
+    scheduler.use(log)
+
+    def script() -> Script:
+        scheduler.send("runs", 8, 90, token=8)
+        yield
+        yield
+        scheduler.send("long", 300, 4)
+        yield
+        yield
+        assert 0 < log.prefill["long"] < 300
+        scheduler.cancel("long")
+        yield
+        yield
+        assert log.verbs("long") == ["submit", "start", "finish"]
+
+    scheduler.play(script())
+    assert log.decode == {"runs": 90}
+    assert nobody(scheduler)
+
+
 def test_all_aborted(scheduler: Stepped) -> None:
     scheduler.use(create("justitia"))
 
@@ -221,6 +245,27 @@ def test_an_abort_ends_no_longer_id(scheduler: Stepped) -> None:
         "a11": 20,
     }
     assert nobody(scheduler)
+
+
+def test_an_abort_of_no_id_ends_those_without_one(scheduler: Stepped) -> None:
+    """SGLang's front end takes an empty id from a client, and every id begins so."""
+    log = Log()
+    agents = scheduler.use(log)
+
+    def script() -> Script:
+        scheduler.send("", 8, 20, {"agent": "nameless"})
+        scheduler.send("runs", 8, 20, token=8)
+        yield
+        yield
+        scheduler.send("waits", 8, 20, token=9)
+        gone = agents.dismiss("nameless")
+        assert gone is not None
+        binding_of(scheduler).abort(gone)
+        assert {req.rid for req in scheduler.waiting_queue} == {"waits"}
+
+    scheduler.play(script())
+    assert (log.decode["runs"], log.decode["waits"]) == (20, 20)
+    assert not agents.requests
 
 
 def test_a_prompt_that_is_too_long(scheduler: Stepped) -> None:
@@ -326,6 +371,53 @@ def test_a_pause(scheduler: Stepped) -> None:
         assert log.verbs(f"{n}") == ["submit", "start", "requeue", "start", "finish"]
         assert log.decode[f"{n}"] == 20  # also where that of a step under way is lost
     assert nobody(scheduler)
+
+
+def test_grammars_that_are_being_compiled(
+    scheduler: Stepped, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a request is in line when its grammar is there; till then, it can end.
+
+    SGLang has no compiler of grammars here, so its manager is told which are compiled.
+    """
+    log = Log()
+    agents = scheduler.use(log)
+    manager, compiled = scheduler.grammar_manager, set()
+
+    def compiles(req: Any) -> bool:
+        if req.rid.startswith("g"):
+            manager.grammar_queue.append(req)
+        return req.rid.startswith("g")
+
+    def ready() -> list[Any]:
+        queue = manager.grammar_queue
+        done = [r for r in queue if r.rid in compiled or r.to_finish is not None]
+        manager.grammar_queue = [req for req in queue if req not in done]
+        return done
+
+    monkeypatch.setattr(manager, "process_req_with_grammar", compiles)
+    monkeypatch.setattr(manager, "get_ready_grammar_requests", ready)
+
+    def script() -> Script:
+        scheduler.send("runs", 8, 30)
+        for rid in ("g1", "g10", "g2"):
+            scheduler.send(rid, 8, 5, {"agent": "g"}, token=ord(rid[-1]))
+        yield
+        assert set(agents.requests) == {"runs"}
+        compiled.add("g2")
+        scheduler.cancel("g1")
+        yield
+        yield
+        assert log.verbs("g2")[:2] == ["submit", "start"]
+        assert not log.verbs("g1")
+        assert scheduler.grammar_manager.grammar_queue
+        compiled.add("g10")
+
+    scheduler.play(script())
+    assert sorted(scheduler.ended()) == ["g1", "g10", "g2", "runs"]
+    assert log.decode == {"runs": 30, "g2": 5, "g10": 5}
+    assert not agents.requests
+    assert binding_of(scheduler)._everybody() == []
 
 
 def test_a_thousand_cancelled_agents(scheduler: Stepped) -> None:

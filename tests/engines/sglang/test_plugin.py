@@ -1,17 +1,100 @@
-"""The plugin in processes of SGLang's own: on, off, or a server that stops."""
+"""The plugin, as SGLang's loader has it in each process: on, off, or the reason.
 
+What a whole server makes of it is in test_offline.py and test_server.py.
+"""
+
+import json
+import os
+import subprocess
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from justitia.engines.serving.settings import ServingSettings
+from justitia.engines.serving.settings import ServingError, ServingSettings
 from justitia.engines.sglang.plugin import configured
-from tests.engines.sglang.programs import start, told
+from justitia.engines.sglang.support import check_supported
+from justitia.engines.sglang.targets import HOOKED, LAUNCH
+from tests.engines.sglang import loader, neighbours
+from tests.engines.sglang.programs import PATIENCE, environment, start
 
 pytest.importorskip(
     "sglang", reason="SGLang is not installed here; tox run -e sglang does it"
 )
+
+ON = {"JUSTITIA_POLICY": "justitia"}
+RENAME = """
+from sglang.srt.managers import scheduler as module
+module.Scheduler.run_batches = module.Scheduler.run_batch
+del module.Scheduler.run_batch
+"""
+ANOTHER = """
+from sglang.srt.managers import scheduler as module
+module.Scheduler.run_batch = lambda self, plan: None
+"""
+NOT_APPLIED = """
+from sglang.srt.plugins.hook_registry import HookRegistry
+HookRegistry._apply_target = classmethod(lambda *args: 1 / 0)
+"""
+OVERWRITE = """
+from sglang.srt.plugins.hook_registry import HookRegistry
+original = HookRegistry.apply_hooks.__func__
+def apply(registry):
+    original(registry)
+    from sglang.srt.managers.scheduler import Scheduler
+    Scheduler.on_idle = lambda self: None
+HookRegistry.apply_hooks = classmethod(apply)
+"""
+SUBCLASS = """
+from sglang.srt.managers import scheduler as module
+from sglang.srt.plugins.hook_registry import HookRegistry, HookType
+class Own(module.Scheduler):
+    def run_batch(self, batch, pp_proxy_tensors=None):
+        return super().run_batch(batch, pp_proxy_tensors)
+HookRegistry.register(
+    "sglang.srt.managers.scheduler.Scheduler", Own, HookType.REPLACE
+)
+"""
+CASES: dict[str, dict[str, Any]] = {
+    "off": {},
+    "empty": {"variables": {"JUSTITIA_POLICY": ""}},
+    "on": {"variables": ON},
+    "among others": {"variables": ON},
+    "in a class of another's": {"variables": ON, "change": SUBCLASS},
+    "not allowed": {"variables": {**ON, "SGLANG_PLUGINS": "aardvark"}},
+    "policy": {"variables": {"JUSTITIA_POLICY": "best"}},
+    "options": {"variables": {"JUSTITIA_OPTIONS": '{"tags": "colour"}'}},
+    "no options": {"variables": {"JUSTITIA_OPTIONS": "{"}},
+    "admission": {"variables": {"JUSTITIA_ADMISSION": "predicted"}},
+    "linger": {"variables": {"JUSTITIA_LINGER": "-1"}},
+    "renamed": {"variables": ON, "change": RENAME},
+    "other parameters": {"variables": ON, "change": ANOTHER},
+    "not applied": {"variables": ON, "change": NOT_APPLIED},
+    "overwritten": {"variables": ON, "change": OVERWRITE},
+}
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What comes of each case; two that meddle and one that fails are beside ours."""
+    variables = environment()
+    beside = neighbours.install(tmp_path_factory.mktemp("beside"))
+    variables["PYTHONPATH"] = os.pathsep.join([beside, variables["PYTHONPATH"]])
+    done = subprocess.run(
+        [sys.executable, loader.__file__],
+        input=json.dumps(CASES),
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3_000:]
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
 
 
 def test_the_entry_point() -> None:
@@ -26,73 +109,53 @@ def test_any_setting_turns_it_on(field: str) -> None:
     assert not configured({"JUSTITIA_CONFIG": "there.toml", "PATH": "x"})
 
 
-def test_off_unless_it_is_configured(model: Path, tmp_path: Path) -> None:
-    """SGLang's own policy, and no hook at all."""
-    done = start(
-        model,
-        tmp_path,
-        then=(
-            "from sglang.srt.plugins.hook_registry import HookRegistry\n"
-            "assert not HookRegistry._hooks, HookRegistry._hooks"
-        ),
-    )
-    assert told(done) is None
-    assert "justitia" not in done.stdout.replace("TOLD", "")
+OURS = {target.path for target in (*HOOKED, LAUNCH)}
 
 
-def test_in_force(model: Path, tmp_path: Path) -> None:
-    done = start(
-        model,
-        tmp_path,
-        JUSTITIA_POLICY="sjf",
-        JUSTITIA_OPTIONS='{"by": "cost"}',
-        JUSTITIA_ADMISSION="max",
-    )
-    state = told(done)
-    assert state["policy"] == "sjf"
-    assert state["options"] == {"by": "cost"}
-    assert state["admission"] == "max"
-    assert state["capacity_tokens"] == 512
-    assert "is in force: policy sjf, admission max, 512 KV tokens" in done.stdout
+@pytest.mark.parametrize("case", ["off", "empty", "not allowed"])
+def test_no_hook_is_ours_unless_it_is_configured(
+    loaded: dict[str, Any], case: str
+) -> None:
+    told = loaded[case]
+    assert told["reason"] is None
+    assert len(told["hooked"]) == 3  # a neighbour's
+    assert not set(told["hooked"]) >= OURS
+
+
+@pytest.mark.parametrize("case", ["on", "among others", "in a class of another's"])
+def test_all_hooks_are_in_place(loaded: dict[str, Any], case: str) -> None:
+    """Beside plugins that hook the same, fail, or bring a scheduler of their own."""
+    told = loaded[case]
+    assert told["reason"] is None
+    assert set(told["hooked"]) >= OURS
 
 
 @pytest.mark.parametrize(
-    ("variables", "reason"),
+    ("case", "reason"),
     [
-        ({"JUSTITIA_POLICY": "best"}, "policy: must be one of"),
-        ({"JUSTITIA_ADMISSION": "predicted"}, "admission: must be one of none, max"),
+        ("policy", "policy: must be one of"),
+        ("options", "options"),
+        ("no options", "options"),
+        ("admission", "admission: must be one of none, max"),
+        ("linger", "linger"),
+        ("renamed", "managers.scheduler.Scheduler.run_batch is not there"),
+        ("other parameters", "Scheduler.run_batch takes (self, plan), where"),
+        ("not applied", "SGLang did not put the policy's hooks in place"),
+        ("overwritten", "took them away: sglang.srt.managers.scheduler.Scheduler.on_i"),
     ],
 )
-def test_a_setting_that_cannot_be_used(
-    model: Path, tmp_path: Path, variables: dict[str, str], reason: str
+def test_what_cannot_be_in_force_ends_the_process_with_the_reason(
+    loaded: dict[str, Any], case: str, reason: str
 ) -> None:
-    done = start(model, tmp_path, **variables)
-    assert done.returncode != 0
-    assert f"justitia: {reason}" in done.stderr
-    assert "TOLD" not in done.stdout
+    told = loaded[case]["reason"]
+    assert told.startswith("justitia: ")
+    assert reason in told
 
 
-RENAME = """
-from sglang.srt.managers import scheduler as module
-module.Scheduler.run_batches = module.Scheduler.run_batch
-del module.Scheduler.run_batch
-"""
-
-
-def test_a_renamed_target_stops_the_server(model: Path, tmp_path: Path) -> None:
-    """As a later SGLang would have it; the message says which it is."""
-    done = start(model, tmp_path, inside=RENAME, JUSTITIA_POLICY="justitia")
-    assert done.returncode != 0
-    assert (
-        "sglang.srt.managers.scheduler.Scheduler.run_batch is not there" in done.stderr
-    )
-    assert "TOLD" not in done.stdout
-
-
-IN_CHILD = """
+NOT_IN_A_SCHEDULER = """
 def run(*args, **kwargs):
+    os.environ["SGLANG_PLUGINS"] = "another"
     from sglang.srt.managers import scheduler as module
-    {change}
     module.run_scheduler_process(*args, **kwargs)
 
 from sglang.srt.entrypoints.engine import Engine
@@ -100,51 +163,49 @@ Engine.run_scheduler_process_func = staticmethod(run)
 """
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (
-            "module.Scheduler.idle = module.Scheduler.on_idle; "
-            "del module.Scheduler.on_idle",
-            "sglang.srt.managers.scheduler.Scheduler.on_idle is not there",
-        ),
-        (  # what SGLang does where applying a hook fails: a line in its log
-            "from sglang.srt.plugins.hook_registry import HookRegistry; "
-            "HookRegistry._apply_target = classmethod(lambda *args: 1 / 0)",
-            "SGLang did not put the policy's hooks in place",
-        ),
-        (
-            "os.environ['SGLANG_PLUGINS'] = 'another'",
-            "justitia: not in force, so this server stops",
-        ),
-    ],
-    ids=["renamed", "not applied", "not loaded"],
-)
-def test_a_mismatch_in_the_schedulers_process_alone(
-    model: Path, tmp_path: Path, change: str, reason: str
+def test_a_scheduler_that_loads_no_plugin_stops_the_server(
+    model: Path, tmp_path: Path
 ) -> None:
-    done = start(
-        model,
-        tmp_path,
-        before=IN_CHILD.format(change=change),
-        JUSTITIA_POLICY="justitia",
-    )
+    """It would serve in its own order; the main process sees that it has no policy."""
+    done = start(model, tmp_path, before=NOT_IN_A_SCHEDULER, JUSTITIA_POLICY="justitia")
     assert done.returncode != 0
-    assert reason in done.stderr + done.stdout
+    assert "justitia: not in force, so this server stops" in done.stderr + done.stdout
     assert "TOLD" not in done.stdout
 
 
+# What would not keep the order -------------------------------------------------------
+
+
+def scheduler(**given: Any) -> Any:
+    """Return what `check_supported` looks at, with these of SGLang's arguments."""
+    arguments = {
+        "schedule_policy": "fcfs", "disaggregation_mode": "null", "pp_size": 1, **given
+    }  # fmt: skip
+    return SimpleNamespace(
+        server_args=SimpleNamespace(**arguments),
+        enable_priority_scheduling=arguments.get("enable_priority_scheduling", False),
+    )
+
+
+def test_a_plain_scheduler_is_supported() -> None:
+    check_supported(scheduler())
+
+
 @pytest.mark.parametrize(
-    ("more", "reason"),
+    ("given", "named"),
     [
         ({"schedule_policy": "lpm"}, "--schedule-policy lpm has no effect"),
+        ({"schedule_policy": "random"}, "--schedule-policy random has no effect"),
         ({"enable_priority_scheduling": True}, "--enable-priority-scheduling"),
+        ({"disaggregation_mode": "prefill"}, "--disaggregation-mode"),
+        ({"pp_size": 2}, "--pp-size"),
+        ({"enable_pdmux": True}, "--enable-pdmux"),
+        ({"dllm_algorithm": "x"}, "--dllm-algorithm"),
+        ({"enable_hisparse": True}, "--enable-hisparse"),
     ],
 )
-def test_a_mode_that_would_not_keep_the_order(
-    model: Path, tmp_path: Path, more: dict[str, object], reason: str
+def test_a_mode_that_would_not_keep_the_order_is_refused_by_name(
+    given: dict[str, Any], named: str
 ) -> None:
-    done = start(model, tmp_path, more=repr(more), JUSTITIA_POLICY="justitia")
-    assert done.returncode != 0
-    assert reason in done.stderr + done.stdout
-    assert "TOLD" not in done.stdout
+    with pytest.raises(ServingError, match=named):
+        check_supported(scheduler(**given))

@@ -30,7 +30,14 @@ from tests.engines.servers import (
     rests,
     with_client,
 )
-from tests.engines.sglang.servers import JUSTITIA, SMALL, STOCK, process, server
+from tests.engines.sglang.servers import (
+    JUSTITIA,
+    SMALL,
+    STOCK,
+    held,
+    process,
+    server,
+)
 
 CAPACITY = 2048
 QUEUE = 250
@@ -73,6 +80,13 @@ async def ask(
     )
 
 
+async def there(served: Server, count: int) -> dict[str, Any]:
+    """Return the state once that many requests wait or run."""
+    return await asyncio.to_thread(
+        served.until, lambda state: state["waiting"] + state["running"] == count
+    )
+
+
 CLAIM = ("agent", "cost", "kind", "weight", "stage", "inferences", "tokens")
 
 
@@ -108,12 +122,13 @@ def test_agents_go_in_the_order_of_their_tags(served: Server) -> None:
             await ask(client, tokens, agent=agent, cost=cost, inferences=count)
             ended.append(agent)
 
-        long = [
-            asyncio.create_task(one("long", 100, 200 * 8_000, 200)) for _ in range(200)
-        ]
-        await asyncio.to_thread(served.until, lambda state: state["waiting"] >= 120)
-        short = [asyncio.create_task(one("short", 10, 2 * 500, 2)) for _ in range(2)]
-        await asyncio.gather(*long, *short)
+        async with asyncio.TaskGroup() as group, held(served):
+            for _ in range(200):
+                group.create_task(one("long", 100, 200 * 8_000, 200))
+            await there(served, 200)
+            for _ in range(2):
+                group.create_task(one("short", 10, 2 * 500, 2))
+            await there(served, 202)
         return ended
 
     ended = with_client(served, doing)
@@ -137,14 +152,15 @@ def test_a_request_without_an_agent_is_served_beside_agents_b18(served: Server) 
 
 def test_a_long_queue_keeps_no_health_check_waiting(served: Server) -> None:
     async def doing(client: openai.AsyncOpenAI) -> list[int]:
-        queue = [asyncio.create_task(ask(client, 60, agent="q")) for _ in range(200)]
-        await asyncio.to_thread(served.until, lambda state: state["waiting"] >= 100)
-        codes = [
-            (await asyncio.to_thread(served.http.get, path)).status_code
-            for path in ("/health", "/health_generate")
-        ]
-        assert (await asyncio.to_thread(served.state))["waiting"] > 0
-        await asyncio.gather(*queue)
+        async with asyncio.TaskGroup() as group, held(served):
+            for _ in range(200):
+                group.create_task(ask(client, 60, agent="q"))
+            await there(served, 200)
+            codes = [
+                (await asyncio.to_thread(served.http.get, path)).status_code
+                for path in ("/health", "/health_generate")
+            ]
+            assert (await asyncio.to_thread(served.state))["waiting"] > 0
         return codes
 
     assert with_client(served, doing) == [200, 200]
@@ -243,16 +259,15 @@ def test_clients_that_go_away_leave_nothing_b24(served: Server, choices: int) ->
 
 def test_a_thousand_cancelled_agents_leave_nothing_behind(served: Server) -> None:
     async def doing(client: openai.AsyncOpenAI) -> None:
-        for wave in range(10):
-            one_wave = [
-                asyncio.create_task(
-                    ask(client, 400, agent=f"{wave}-{number}", cost=60_000, kind="gone")
-                )
-                for number in range(100)
-            ]
-            await asyncio.to_thread(
-                served.until, lambda state: state["waiting"] + state["running"] >= 100
-            )
+        for wave in range(1_000 // QUEUE):
+            async with held(served):
+                one_wave = [
+                    asyncio.create_task(
+                        ask(client, 400, agent=f"{wave}-{n}", cost=60_000, kind="gone")
+                    )
+                    for n in range(QUEUE)
+                ]
+                await there(served, QUEUE)
             for one in one_wave:
                 one.cancel()
             await asyncio.gather(*one_wave, return_exceptions=True)
@@ -276,25 +291,55 @@ def test_an_abort_is_of_one_request_b25(served: Server) -> None:
             answer = await ask(client, tokens, agent="chooser", extra_body={"rid": rid})
             return str(answer.choices[0].finish_reason)
 
-        names = ("a10", "a11", "a1")
-        tasks = [asyncio.create_task(one(rid, 480)) for rid in names]
-        waiting = [asyncio.create_task(one(f"a1-{n}", 100)) for n in range(12)]
-        await asyncio.to_thread(served.until, lambda state: state["waiting"] >= 4)
-        for rid in ("a1", ""):
-            (
-                await asyncio.to_thread(
-                    served.http.post, "/abort_request", json={"rid": rid}
-                )
-            ).raise_for_status()
+        async with held(served):
+            names = ("a10", "a11", "a1")
+            tasks = [asyncio.create_task(one(rid, 480)) for rid in names]
+            await there(served, 3)
+            waiting = [asyncio.create_task(one(f"a1-{n}", 100)) for n in range(12)]
+            state = await there(served, 15)
+            assert state["waiting"] >= 4
+            for rid in ("a1", ""):
+                (
+                    await asyncio.to_thread(
+                        served.http.post, "/abort_request", json={"rid": rid}
+                    )
+                ).raise_for_status()
         return list(await asyncio.gather(*tasks, *waiting))
 
     assert with_client(served, doing) == ["length"] * 2 + ["abort"] + ["length"] * 12
     rests(served)
 
 
+def test_one_without_an_id_can_be_dismissed_alone(served: Server) -> None:
+    """An empty id is taken, and every id begins so: SGLang would end everybody's."""
+
+    async def doing(client: openai.AsyncOpenAI) -> list[str]:
+        async def one(agent: str, **more: Any) -> str:
+            answer = await ask(client, 480, agent=agent, **more)
+            return str(answer.choices[0].finish_reason)
+
+        async with held(served):
+            tasks = [
+                asyncio.create_task(one("nameless", extra_body={"rid": ""})),
+                asyncio.create_task(one("bystander")),
+            ]
+            await there(served, 2)
+            gone = await asyncio.to_thread(delete, served, "nameless")
+            assert gone.json() == {"id": "nameless", "aborted": 1}
+        return list(await asyncio.gather(*tasks))
+
+    assert with_client(served, doing) == ["abort", "length"]
+    rests(served)
+
+
 def test_a_full_queue_is_a_503(served: Server) -> None:
     async def doing(client: openai.AsyncOpenAI) -> list[object]:
-        many = [ask(client, 10, agent="many") for _ in range(QUEUE + 100)]
+        async with held(served):
+            many = [
+                asyncio.create_task(ask(client, 50, agent="many"))
+                for _ in range(QUEUE + 100)
+            ]
+            await asyncio.wait(many, return_when=asyncio.FIRST_EXCEPTION)
         return list(await asyncio.gather(*many, return_exceptions=True))
 
     answers = with_client(served, doing)
@@ -339,6 +384,21 @@ def test_a_value_that_cannot_be_used_is_left_out_and_counted(
     assert {f: after[f] - before[f] for f in after if after[f] != before[f]} == {
         field: 1
     }
+
+
+def test_what_cannot_be_used_is_in_the_log_that_a_user_sees(served: Server) -> None:
+    """At SGLang's own level, with what is allowed, and not once a request."""
+    for _ in range(20):
+        assert raw(served, '{"weight": "heavy"}').status_code == 200
+    rests(served)
+    lines = [
+        line
+        for line in served.log.read_text().splitlines()
+        if "a request goes on without what cannot be used of it: weight must be" in line
+    ]
+    assert lines
+    assert "from 0.01 to 100" in lines[-1]
+    assert len(lines) <= 2
 
 
 @pytest.mark.parametrize(
@@ -427,16 +487,15 @@ def test_a_dismissal_ends_the_requests_of_that_agent_only_b25(served: Server) ->
             return str(answer.choices[0].finish_reason)
 
         names = ("a10", "a11", "a1")
-        ends = {
-            agent: [asyncio.create_task(end(agent)) for _ in range(4)]
-            for agent in names
-        }
-        await asyncio.to_thread(
-            served.until, lambda state: state["waiting"] + state["running"] == 12
-        )
-        assert (await asyncio.to_thread(delete, served, "")).status_code == 400
-        gone = await asyncio.to_thread(delete, served, "a1")
-        assert gone.json() == {"id": "a1", "aborted": 4}
+        async with held(served):
+            ends = {
+                agent: [asyncio.create_task(end(agent)) for _ in range(4)]
+                for agent in names
+            }
+            await there(served, 12)
+            assert (await asyncio.to_thread(delete, served, "")).status_code == 400
+            gone = await asyncio.to_thread(delete, served, "a1")
+            assert gone.json() == {"id": "a1", "aborted": 4}
         return {agent: list(await asyncio.gather(*ends[agent])) for agent in names}
 
     ends = with_client(served, doing)

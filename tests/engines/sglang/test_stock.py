@@ -3,7 +3,7 @@
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from justitia.engines.serving.priorities import SGLANG, Priorities
 from justitia.engines.serving.probe import PriorityIgnored, probe
 from tests.engines.servers import MODEL, PATIENCE, Server
 from tests.engines.sglang.experiment import (
+    AGENTS,
     CAPACITY,
     FAIR,
     FCFS,
@@ -25,7 +26,7 @@ from tests.engines.sglang.experiment import (
     order,
     place,
 )
-from tests.engines.sglang.servers import JUSTITIA, SMALL, STOCK, server
+from tests.engines.sglang.servers import JUSTITIA, SMALL, STOCK, held, server
 
 PRIORITIES = (
     "--enable-priority-scheduling",
@@ -68,6 +69,17 @@ def governed(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 # The same agents, on each ------------------------------------------------------------
 
 
+async def there(server: Server, count: int) -> None:
+    """Return once that many requests are in the scheduler, waiting or running."""
+    for _ in range(PATIENCE * 10):
+        answer = await asyncio.to_thread(server.http.get, "/v1/loads")
+        (load,) = answer.raise_for_status().json()["loads"]
+        if load["num_waiting_reqs"] + load["num_running_reqs"] == count:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"not {count} in {load}")
+
+
 def experiment(server: Server, said: dict[str, dict[str, Any]]) -> list[str]:
     """Return whose the requests were, as they completed; `said` is by agent."""
 
@@ -92,14 +104,10 @@ def experiment(server: Server, said: dict[str, dict[str, Any]]) -> list[str]:
                     async for line in one.aiter_lines():
                         yield line
 
-            @asynccontextmanager
-            async def held() -> AsyncIterator[None]:
-                mode = {"mode": "in_place"}
-                (await client.post("/pause_generation", json=mode)).raise_for_status()
-                yield
-                (await client.post("/continue_generation", json={})).raise_for_status()
-
-            return await completed(send, lambda: asyncio.sleep(0.2), held())
+            sent = iter(accumulate(count for count, _ in AGENTS.values()))
+            return await completed(
+                send, lambda: there(server, next(sent)), held(server)
+            )
 
     return asyncio.run(run())
 
@@ -200,11 +208,13 @@ def test_requests_start_in_the_order_of_their_tags_b16(prioritised: Server) -> N
             base_url=prioritised.url, timeout=PATIENCE, trust_env=False
         ) as client:
             begun = asyncio.Event()
-            # It leaves no room for another of its size.
-            first = asyncio.create_task(one(client, 1, begun))
-            await begun.wait()
-            rest = [asyncio.create_task(one(client, tag)) for tag in tags]
-            await asyncio.gather(first, *rest)
+            async with asyncio.TaskGroup() as group, held(prioritised):
+                # It leaves no room for another of its size.
+                group.create_task(one(client, 1, begun))
+                await begun.wait()
+                for tag in tags:
+                    group.create_task(one(client, tag))
+                await there(prioritised, 1 + len(tags))
 
     asyncio.run(run())
     assert ended == [1, *sorted(tags)]
