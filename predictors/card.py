@@ -7,18 +7,20 @@ from pydantic import BaseModel, ConfigDict, Field
 from justitia.policy.exact import MOST_TOKENS
 
 
-class _Card(BaseModel):
+class StrictCard(BaseModel):
+    """Fields of the types that they say, finite numbers, and nothing else."""
+
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class GuessCard(_Card):
+class GuessCard(StrictCard):
     """A `justitia.predictors.kinds.Guess`."""
 
     log: float
     high: float
 
 
-class LengthsCard(_Card):
+class LengthsCard(StrictCard):
     """A `justitia.predictors.kinds.Lengths`."""
 
     typical: GuessCard
@@ -28,7 +30,7 @@ class LengthsCard(_Card):
     margin: float
 
 
-class TextCard(_Card):
+class TextCard(StrictCard):
     """A `justitia.predictors.kinds.TextNetwork`, without its arrays."""
 
     terms: list[str]
@@ -41,7 +43,7 @@ class TextCard(_Card):
     margin: float
 
 
-class KindCard(_Card):
+class KindCard(StrictCard):
     """A `justitia.predictors.kinds.KindModel`, without its arrays."""
 
     agents: int = Field(ge=1, le=10**9)
@@ -53,7 +55,7 @@ class KindCard(_Card):
     validation: dict[str, float]
 
 
-class ModelCard(_Card):
+class ModelCard(StrictCard):
     """All that ``model.json`` holds."""
 
     format: Literal[1]

@@ -110,7 +110,7 @@ class Classifier:
         ModelError
             If it holds no such model.
         """
-        tokens = FromFile(folder)
+        tokens = FromFile.of(folder)
         try:
             with calm(seed):
                 network = DistilBertForSequenceClassification.from_pretrained(
@@ -128,11 +128,7 @@ class Classifier:
             raise ModelError(
                 f"{folder}: no DistilBERT to start from: {error}"
             ) from None
-        if tokens.size > size.vocab_size:
-            raise ModelError(
-                f"{folder}: {FILE} has {tokens.size:,} ids, the model "
-                f"{size.vocab_size:,}"
-            )
+        tokens.limit(size.vocab_size, folder / FILE)
         return cls(network.eval(), tokens, size, folder)
 
     def fit(
