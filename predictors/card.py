@@ -28,6 +28,8 @@ class LengthsCard(StrictCard):
     slope: float
     constant: float
     margin: float
+    beyond: float = Field(ge=0, le=300)
+    beyond_margin: float = Field(ge=0, le=300)
 
 
 class TextCard(StrictCard):
@@ -58,7 +60,7 @@ class KindCard(StrictCard):
 class ModelCard(StrictCard):
     """All that ``model.json`` holds."""
 
-    format: Literal[1]
+    format: Literal[2]
     versions: dict[str, str]
     seed: int
     cost_model: Literal["kv"]

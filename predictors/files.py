@@ -28,7 +28,7 @@ from justitia.predictors.network import Layer, Network
 
 __all__ = ["CARD", "FORMAT", "check_out", "load", "save"]
 
-FORMAT = 1
+FORMAT = 2
 """What this version writes and reads."""
 _LIBRARIES = ("justitia", "numpy", "scikit-learn", "scipy", "torch", "safetensors")
 
@@ -144,6 +144,8 @@ def _kind_card(model: KindModel, prefix: str, arrays: Arrays) -> dict[str, Any]:
             "slope": lengths.slope,
             "constant": lengths.constant,
             "margin": lengths.margin,
+            "beyond": lengths.beyond,
+            "beyond_margin": lengths.beyond_margin,
         },
         "text": text,
         "validation": model.validation,
@@ -185,6 +187,8 @@ def _kind(card: KindCard, prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Ki
             lengths.slope,
             lengths.constant,
             lengths.margin,
+            lengths.beyond,
+            lengths.beyond_margin,
         ),
         floor=card.floor,
         cap=card.cap,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 from typing import Any
 
@@ -46,13 +46,29 @@ that of all classes."""
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """Agents to learn from: their fold groups beside them."""
+    """Agents to learn from: their fold groups beside them.
+
+    Attributes
+    ----------
+    everybody
+        Whether what is learned is to answer for classes that were never seen.
+    """
 
     agents: tuple[AgentSpec, ...]
     groups: tuple[str, ...]
+    everybody: bool = False
 
     def logs(self) -> Floats:
         return np.log([float(agent.cost(KV)) for agent in self.agents])
+
+    def shift(self, residuals: Floats) -> float:
+        """Return what is to be added to a mean of logarithms.
+
+        Of a class, what makes the mean relative error least. Of a class that was never
+        seen so little is known that it would be least near zero; an agent that is
+        thought to be next to nothing is served before all others, so there it is none.
+        """
+        return 0.0 if self.everybody else shift(residuals)
 
 
 def train(
@@ -167,7 +183,7 @@ def _everybody(samples: Mapping[str, _Sample]) -> _Sample:
             if len(samples) > 1
             else one.groups[:MOST_OF_EACH]
         )
-    return _Sample(tuple(chosen), tuple(groups))
+    return _Sample(tuple(chosen), tuple(groups), everybody=True)
 
 
 def _train_one(
@@ -187,7 +203,7 @@ def _train_one(
     texts = [agent.text for agent in taught.agents]
     if len(logs) < FEWEST or len({text for text in texts if text.strip()}) < 2:
         residuals = logs - logs.mean()
-        made.validation = _errors(residuals, shift(residuals), margin(residuals))
+        made.validation = _errors(residuals, taught.shift(residuals), margin(residuals))
         return place, made
     try:
         features = Features.fit(texts, longest=longest)
@@ -198,7 +214,7 @@ def _train_one(
     )
     residuals = logs - network.out_of_fold_
     made.text = TextNetwork(
-        features, network.network_, shift(residuals), margin(residuals)
+        features, network.network_, taught.shift(residuals), margin(residuals)
     )
     made.validation = _errors(residuals, made.text.shift, made.text.margin)
     return place, made
@@ -217,7 +233,7 @@ def _calls(taught: _Sample) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 def _lengths(taught: _Sample, logs: Floats) -> Lengths:
     """Fit the cost of an agent to the prompts that are ready when it arrives."""
-    prompts, decodes = [], []
+    prompts, decodes, firsts = [], [], []
     for agent in taught.agents:
         ready = [
             one
@@ -226,6 +242,7 @@ def _lengths(taught: _Sample, logs: Floats) -> Lengths:
         ]
         prompts.append(sum(one.prompt_tokens for one in ready) // len(ready))
         decodes += [one.decode_tokens for one in ready]
+        firsts.append(ready)
     decode = int(np.median(decodes))
     first = np.log([float(KV(prompt, decode)) for prompt in prompts])
     slope, _ = line(first, logs, flat=True)
@@ -233,16 +250,32 @@ def _lengths(taught: _Sample, logs: Floats) -> Lengths:
     slope = min(max(slope, 0.0), STEEPEST) if len(logs) >= FEWEST else 0.0
     constant = float(logs.mean() - slope * first.mean())
     residuals = _left_out(first, logs - constant - slope * first, flat=not slope)
-    off = shift(residuals)
+    off = taught.shift(residuals)
     plain = logs - logs.mean()
-    typical = float(logs.mean()) + shift(plain)
-    return Lengths(
+    typical = float(logs.mean()) + taught.shift(plain)
+    made = Lengths(
         typical=Guess(typical, max(typical, float(logs.mean()) + margin(plain))),
         decode=decode,
         slope=slope,
         constant=constant + off,
         margin=max(0.0, margin(residuals) - off),
     )
+    work = np.log([float(made.work(ready)) for ready in firsts])
+    beyond, most = _beyond(taught.groups, logs - work)
+    return replace(made, beyond=beyond, beyond_margin=most)
+
+
+def _beyond(groups: Sequence[str], more: Floats) -> tuple[float, float]:
+    """Return what groups have in common of `more`, and a margin for another group.
+
+    The mean over groups, each with the same weight; the margin is that of each group by
+    the others.
+    """
+    names, place = np.unique(np.array(groups), return_inverse=True)
+    means = np.bincount(place, more) / np.bincount(place)
+    value = max(0.0, float(means.mean()))
+    others = (means.sum() - means) / max(len(names) - 1, 1)
+    return value, max(0.0, margin(more - np.maximum(others, 0.0)[place]))
 
 
 def _left_out(x: Floats, residuals: Floats, *, flat: bool) -> Floats:

@@ -18,7 +18,7 @@ from safetensors.numpy import load as unpack, save as pack  # isort: skip
 
 from justitia.policy import KVTokenTime  # isort: skip
 from justitia.predictors import ModelError, create  # isort: skip
-from justitia.predictors.files import CARD, check_out, load, save  # isort: skip
+from justitia.predictors.files import CARD, FORMAT, check_out, load, save  # isort: skip
 from tests.predictors.models import KINDS, agents, trained  # isort: skip
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def test_predictions_are_equal_to_the_bit(saved: Path) -> None:
 
 def test_the_card_says_what_the_model_is(saved: Path) -> None:
     about = load(saved).about
-    assert about["format"] == 1
+    assert about["format"] == FORMAT
     assert {"numpy", "torch", "scikit-learn", "justitia"} <= set(about["versions"])
     assert about["seed"] == 3
     assert set(about["classes"]) == {*KINDS, "DM"}
@@ -158,7 +158,7 @@ def test_another_format_is_refused_naming_both(copy: Path) -> None:
     change(copy, lambda card: card.update(format=7, versions={"justitia": "99.1"}))
     with pytest.raises(ModelError, match=r"format 7 \(written by justitia '99\.1'\)"):
         load(copy)
-    with pytest.raises(ModelError, match="reads format 1"):
+    with pytest.raises(ModelError, match=f"reads format {FORMAT}"):
         load(copy)
 
 
@@ -179,6 +179,9 @@ def test_another_format_is_refused_naming_both(copy: Path) -> None:
         (lambda card: card["classes"]["SC"]["text"]["terms"].pop(), "does not fit"),
         (lambda card: card["classes"].update(new=card["anyone"]), "does not fit"),
         (lambda card: card["anyone"]["lengths"].update(decode=-1), "decode"),
+        (lambda card: card["anyone"]["lengths"].update(beyond=-1.0), "beyond"),
+        (lambda card: card["anyone"]["lengths"].pop("beyond"), "beyond"),
+        (lambda card: card.update(format=1), "format 1"),
         (lambda card: card.update(seen=["x"]), "seen"),
     ],
 )  # fmt: skip
