@@ -6,6 +6,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from justitia.policy.exact import MOST_TOKENS
 
+MOST_BEYOND = 30.0
+"""What a class may cost beyond what is ready at an arrival; natural logarithm."""
+
 
 class StrictCard(BaseModel):
     """Fields of the types that they say, finite numbers, and nothing else."""
@@ -28,8 +31,8 @@ class LengthsCard(StrictCard):
     slope: float
     constant: float
     margin: float
-    beyond: float = Field(ge=0, le=300)
-    beyond_margin: float = Field(ge=0, le=300)
+    beyond: float = Field(ge=0, le=MOST_BEYOND)
+    beyond_margin: float = Field(ge=0, le=MOST_BEYOND)
 
 
 class TextCard(StrictCard):

@@ -71,10 +71,12 @@ def check_out(folder: str | os.PathLike[str]) -> None:
     """
     target = Path(folder)
     try:
+        if target.is_symlink() and not target.exists():
+            raise ModelError(f"{folder}: is a link that leads nowhere")
         if target.exists():
             if not target.is_dir():
                 raise ModelError(f"{folder}: is not a directory")
-            a_model = any((target / card).is_file() for card in CARDS)
+            a_model = any(_written_by_us(target / card) for card in CARDS)
             if not a_model and not all(_ours(file.name) for file in target.iterdir()):
                 raise ModelError(
                     f"{folder}: holds something that is not a model; give a directory "
@@ -202,13 +204,27 @@ def read_part(
     return content
 
 
+def _written_by_us(card: Path) -> bool:
+    """Return whether a file is the card of a model, whatever its format."""
+    try:
+        fields = json.loads(_read(card, MOST_CARD_BYTES))
+    except (OSError, ValueError, RecursionError):  # a ModelError is a ValueError
+        return False
+    wrote = fields.get("versions") if isinstance(fields, dict) else None
+    return isinstance(wrote, dict) and "justitia" in wrote and "format" in fields
+
+
 def _ours(name: str) -> bool:
     return bool(_PART.fullmatch(name) or _DRAFT.fullmatch(name))
 
 
 def _read(path: Path, most: int) -> bytes:
     # A pipe would be waited for without end.
-    if not stat.S_ISREG(path.stat().st_mode):
+    try:
+        kind = path.stat().st_mode
+    except ValueError as error:  # a null byte
+        raise ModelError(f"{shown(str(path))}: {error}") from None
+    if not stat.S_ISREG(kind):
         raise ModelError(f"{path}: is not a regular file")
     with path.open("rb") as file:
         content = file.read(most + 1)

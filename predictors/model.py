@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -45,7 +46,7 @@ def load(folder: str | Path) -> Model:
     ModelError
         If there is none, or one that this version cannot use.
     """
-    if (Path(folder) / S3_CARD).is_file():
+    if os.path.isfile(Path(folder) / S3_CARD):
         return load_s3(folder)
     from justitia.predictors import files  # noqa: PLC0415 - loads numpy
 

@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from justitia.policy.exact import shown
+from justitia.predictors.card import MOST_BEYOND
 from justitia.predictors.data import fingerprint
 from justitia.predictors.errors import TrainingError
 from justitia.predictors.features import LONGEST, Features, Floats, sample, words
@@ -132,7 +133,8 @@ def train(
             f"there is nothing to learn from: none of {len(texts):,} agents has a text "
             f"with a word in it"
         )
-    work = {"": _everybody(samples)} | samples
+    # Agents without a class are of class "", too.
+    work = [("", _everybody(samples)), *samples.items()]
     built = Parallel(n_jobs=min(jobs, len(work)), return_as="generator_unordered")(
         delayed(_train_one)(
             place,
@@ -141,14 +143,13 @@ def train(
             longest,
             dict(options or {}),
         )
-        for place, (name, taught) in enumerate(work.items())
+        for place, (name, taught) in enumerate(work)
     )
     models: list[KindModel | None] = [None] * len(work)
-    names = list(work)
     for done, (place, model) in enumerate(built, 1):
         models[place] = model
         if progress is not None:
-            progress(done, len(work), names[place])
+            progress(done, len(work), work[place][0])
     anyone, *own = models
     assert anyone is not None
     seen = frozenset(
@@ -261,7 +262,9 @@ def _lengths(taught: _Sample, logs: Floats) -> Lengths:
         margin=max(0.0, margin(residuals) - off),
     )
     work = np.log([float(made.work(ready)) for ready in firsts])
-    beyond, most = _beyond(taught.groups, logs - work)
+    beyond, most = (
+        min(one, MOST_BEYOND) for one in _beyond(taught.groups, logs - work)
+    )
     return replace(made, beyond=beyond, beyond_margin=most)
 
 
