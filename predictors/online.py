@@ -47,8 +47,8 @@ BOUND = log(8)
 SLACK, LIMIT = 0.25, 15.0
 """Of Page and Hinkley's test: what an error may grow by without counting, and the sum
 of what is beyond that from which there is drift, both in standard deviations. Without
-drift an alarm comes about once in 10,000 agents; errors larger by two deviations give
-one within ten."""
+drift an alarm comes once in some 7,000 agents; errors larger by two deviations give
+one within 20 after a training on 100 agents, most within 13."""
 LEAST_DEVIATION = 0.05
 """Of errors in training, as far as the test goes; natural logarithm."""
 FIRST = 10
@@ -106,15 +106,18 @@ class _Watch:
     tests: tuple[Drift, Drift, Drift]
 
     @classmethod
-    def begin(cls, deviation: float | None = None) -> _Watch:
-        """Return one that knows only how errors deviated in training, if that."""
+    def begin(cls, deviation: float | None = None, count: int = 0) -> _Watch:
+        """Return one that knows how the errors of training deviated, and their count.
+
+        Or nothing, if that is not known.
+        """
         if deviation is None:
             return cls((Drift(), Drift(), Drift()))
         # Of a normal variable: the mean and the deviation of its absolute value.
         mean, spread = 0.798 * deviation, 0.603 * deviation
-        first, wide = FIRST * deviation**2, FIRST * spread**2
+        first, wide = count * deviation**2, count * spread**2
         return cls(
-            (Drift(FIRST, 0, first), Drift(FIRST, 0, first), Drift(FIRST, mean, wide))
+            (Drift(count, 0, first), Drift(count, 0, first), Drift(count, mean, wide))
         )
 
     def add(self, error: float) -> int:
@@ -326,9 +329,10 @@ class Online(Predictor):
         """Return what watches the errors of a model, which it had in training, too."""
         known = self.live.models.get(kind)
         factor = None if known is None else known.validation.get("factor")
-        if factor is None or not factor >= 1:
+        if known is None or factor is None or not factor >= 1:
             return _Watch.begin()
-        return _Watch.begin(min(max(log(factor), LEAST_DEVIATION), BOUND))
+        deviation = min(max(log(factor), LEAST_DEVIATION), BOUND)
+        return _Watch.begin(deviation, min(known.agents, MOST_AGENTS))
 
     def _check(self) -> None:
         """Assert all invariants."""

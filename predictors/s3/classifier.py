@@ -112,16 +112,18 @@ class Classifier:
         """
         tokens = FromFile.of(folder)
         try:
+            config = DistilBertConfig.from_pretrained(folder, local_files_only=True)
+            # Before weights of whatever size that asks for are made.
+            size = Size(**{name: getattr(config, name) for name in LARGEST})
+            config.num_labels = buckets
             with calm(seed):
                 network = DistilBertForSequenceClassification.from_pretrained(
                     folder,
-                    num_labels=buckets,
+                    config=config,
                     local_files_only=True,
                     use_safetensors=True,
                     ignore_mismatched_sizes=True,
                 )
-            config = network.config
-            size = Size(**{name: getattr(config, name) for name in LARGEST})
         except ModelError:
             raise
         except Exception as error:  # transformers raises of all kinds

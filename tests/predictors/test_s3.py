@@ -488,6 +488,18 @@ def test_ids_that_the_model_does_not_know_are_none(base: Path) -> None:
     assert marked.ids("write", 16) == [marked.pad, 3]
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("dim", 10**9), ("n_layers", 10**6), ("hidden_dim", -1)]
+)
+def test_weights_to_start_from_are_not_made_before_their_size_is_checked(
+    field: str, value: int, base: Path
+) -> None:
+    file = base / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {field: value}))
+    with pytest.raises(ModelError, match=f"{field} of a DistilBERT must be 1 to"):
+        S3(base=base).fit(AGENTS)
+
+
 def test_a_vocabulary_that_the_model_does_not_know_is_refused(base: Path) -> None:
     file = base / "tokenizer.json"
     content = json.loads(file.read_text())

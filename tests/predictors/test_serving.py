@@ -41,9 +41,7 @@ def test_a_request_that_does_not_say_is_predicted(folder: Path) -> None:
 
 def test_a_model_that_learns_on_is_refused(folder: Path) -> None:
     """It learns what agents cost; a request's tokens it does not tell."""
-    with pytest.raises(
-        ServingError, match=r"tells an inference's tokens, not 'online:"
-    ):
+    with pytest.raises(ServingError, match="inference's tokens, not 'online:"):
         load_settings({"predictor": f"online:{folder}"}, {})
 
 
