@@ -15,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from math import inf, isfinite, log
+from math import hypot, inf, isfinite, log
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from justitia.policy.exact import shown
 from justitia.predictors.base import Estimate, Prediction, Predictor
 from justitia.predictors.errors import PredictorError
 from justitia.predictors.intervals import shift
-from justitia.predictors.kinds import KV
+from justitia.predictors.kinds import KV, TextNetwork
 from justitia.predictors.learned import Learned
 from justitia.workloads.agents import AgentSpec
 
@@ -51,6 +51,8 @@ drift an alarm comes once in some 7,000 agents; errors larger by two deviations 
 one within 20 after a training on 100 agents, most within 13."""
 LEAST_DEVIATION = 0.05
 """Of errors in training, as far as the test goes; natural logarithm."""
+MOST_STEP = 3.0
+"""What one error counts at most, in standard deviations: costs have long tails."""
 FIRST = 10
 """Values from which the deviation is known well enough to count."""
 
@@ -85,7 +87,8 @@ class Drift:
         if self.values < FIRST:
             return False
         spread = max((self.square / self.values) ** 0.5, 1e-9)
-        self.total += (value - self.mean) / spread - SLACK
+        step = (value - self.mean) / spread
+        self.total += min(max(step, -MOST_STEP), MOST_STEP) - SLACK
         self.since += 1
         if self.total <= self.least:
             self.least, self.since = self.total, 0
@@ -106,18 +109,17 @@ class _Watch:
     tests: tuple[Drift, Drift, Drift]
 
     @classmethod
-    def begin(cls, deviation: float | None = None, count: int = 0) -> _Watch:
-        """Return one that knows how the errors of training deviated, and their count.
-
-        Or nothing, if that is not known.
-        """
-        if deviation is None:
-            return cls((Drift(), Drift(), Drift()))
+    def begin(cls, count: int = 0, mean: float = 0, deviation: float = 0) -> _Watch:
+        """Return one that knows of so many errors of the training, if of any."""
         # Of a normal variable: the mean and the deviation of its absolute value.
-        mean, spread = 0.798 * deviation, 0.603 * deviation
+        size, spread = 0.798 * hypot(mean, deviation), 0.603 * deviation
         first, wide = count * deviation**2, count * spread**2
         return cls(
-            (Drift(count, 0, first), Drift(count, 0, first), Drift(count, mean, wide))
+            (
+                Drift(count, mean, first),
+                Drift(count, -mean, first),
+                Drift(count, size, wide),
+            )
         )
 
     def add(self, error: float) -> int:
@@ -331,8 +333,13 @@ class Online(Predictor):
         factor = None if known is None else known.validation.get("factor")
         if known is None or factor is None or not factor >= 1:
             return _Watch.begin()
-        deviation = min(max(log(factor), LEAST_DEVIATION), BOUND)
-        return _Watch.begin(deviation, min(known.agents, MOST_AGENTS))
+        # What makes relative errors least was added to a mean of logarithms.
+        shifted = known.text.shift if isinstance(known.text, TextNetwork) else 0.0
+        return _Watch.begin(
+            min(known.agents, MOST_AGENTS),
+            min(max(-shifted, -BOUND), BOUND),
+            min(max(log(factor), LEAST_DEVIATION), BOUND),
+        )
 
     def _check(self) -> None:
         """Assert all invariants."""
