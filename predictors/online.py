@@ -47,7 +47,7 @@ BOUND = log(8)
 SLACK, LIMIT = 0.25, 15.0
 """Of Page and Hinkley's test: what an error may grow by without counting, and the sum
 of what is beyond that from which there is drift, both in standard deviations. Without
-drift an alarm comes once in some 7,000 agents; errors larger by two deviations give
+drift an alarm comes about once in 10,000 agents; errors larger by two deviations give
 one within 20 after a training on 100 agents, most within 13."""
 LEAST_DEVIATION = 0.05
 """Of errors in training, as far as the test goes; natural logarithm."""
