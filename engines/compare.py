@@ -4,7 +4,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -61,13 +61,15 @@ class Comparison:
         See `justitia.engines.Engine.run`.
         """
         options = self.policies[policy]
-        return (engine or create_engine(**self.engine)).run(
+        predictor = create_predictor(self.predictor, self.scenario.seed)
+        record = (engine or create_engine(**self.engine)).run(
             self.scenario.agents,
             create(policy, **options),
-            create_predictor(self.predictor, self.scenario.seed),
+            predictor,
             tags=options.get("tags", self.tags),
             progress=progress,
         )
+        return replace(record, notes=predictor.notes())
 
 
 Tell = Callable[[str, int], None]

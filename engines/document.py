@@ -42,7 +42,7 @@ def document(
     version: str,
     engine: Mapping[str, object],
     predictor: str,
-    foresights: Mapping[str, Mapping[str, float | None]] | None = None,
+    foresights: Mapping[str, Mapping[str, object]] | None = None,
 ) -> dict[str, Any]:
     """Return the comparison as what `json.dumps` takes.
 

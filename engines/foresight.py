@@ -20,12 +20,15 @@ class Foresight:
     jct_change
         How much longer the mean JCT is than that, as a part of it; None if one of the
         two has no value.
+    notes
+        What the predictor has to say of its answers.
     """
 
     mean_relative_error: float | None
     median_relative_error: float | None
     oracle_mean_jct: float | None
     jct_change: float | None
+    notes: tuple[str, ...] = ()
 
 
 def foresee(result: Result, oracle: Result) -> Foresight:
@@ -43,4 +46,5 @@ def foresee(result: Result, oracle: Result) -> Foresight:
         median_relative_error=median(errors) if errors else None,
         oracle_mean_jct=known,
         jct_change=None if mine is None or not known else mine / known - 1,
+        notes=result.record.notes,
     )

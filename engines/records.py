@@ -131,6 +131,8 @@ class RunRecord:
         None where no inference started.
     limits
         What of the policy the engine could not honour, ``"non-preemptive"`` say.
+    notes
+        What the predictor has to say of its answers.
     """
 
     policy: str
@@ -141,6 +143,7 @@ class RunRecord:
     preemptions: int
     lag: Lag | None
     limits: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def cached_tokens(self) -> int | None:

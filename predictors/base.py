@@ -93,3 +93,7 @@ class Predictor(ABC):
 
     def learn(self, agent: AgentSpec, model: CostModel) -> None:  # noqa: B027
         """Take note of an agent that has finished, whose lengths are known by now."""
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a user should know of its answers so far, a sentence each."""
+        return ()

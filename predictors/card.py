@@ -6,19 +6,24 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from justitia.policy.exact import MOST_TOKENS
 
+MOST_BEYOND = 30.0
+"""What a class may cost beyond what is ready at an arrival; natural logarithm."""
 
-class _Card(BaseModel):
+
+class StrictCard(BaseModel):
+    """Fields of the types that they say, finite numbers, and nothing else."""
+
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class GuessCard(_Card):
+class GuessCard(StrictCard):
     """A `justitia.predictors.kinds.Guess`."""
 
     log: float
     high: float
 
 
-class LengthsCard(_Card):
+class LengthsCard(StrictCard):
     """A `justitia.predictors.kinds.Lengths`."""
 
     typical: GuessCard
@@ -26,9 +31,11 @@ class LengthsCard(_Card):
     slope: float
     constant: float
     margin: float
+    beyond: float = Field(ge=0, le=MOST_BEYOND)
+    beyond_margin: float = Field(ge=0, le=MOST_BEYOND)
 
 
-class TextCard(_Card):
+class TextCard(StrictCard):
     """A `justitia.predictors.kinds.TextNetwork`, without its arrays."""
 
     terms: list[str]
@@ -41,7 +48,7 @@ class TextCard(_Card):
     margin: float
 
 
-class KindCard(_Card):
+class KindCard(StrictCard):
     """A `justitia.predictors.kinds.KindModel`, without its arrays."""
 
     agents: int = Field(ge=1, le=10**9)
@@ -53,10 +60,10 @@ class KindCard(_Card):
     validation: dict[str, float]
 
 
-class ModelCard(_Card):
+class ModelCard(StrictCard):
     """All that ``model.json`` holds."""
 
-    format: Literal[1]
+    format: Literal[2]
     versions: dict[str, str]
     seed: int
     cost_model: Literal["kv"]

@@ -7,36 +7,29 @@ names, whose digest it has. Numbers are written so that they come back to the bi
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import platform
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.numpy import load as unpack
 from safetensors.numpy import save as pack
 
-from justitia.policy.exact import shown
+from justitia.predictors import folder as folders
 from justitia.predictors.card import KindCard, ModelCard
 from justitia.predictors.errors import ModelError
 from justitia.predictors.features import LONGEST, Features
+from justitia.predictors.folder import CARD, check_out
 from justitia.predictors.kinds import Guess, KindModel, Lengths, TextNetwork
 from justitia.predictors.learned import Learned
 from justitia.predictors.network import Layer, Network
-from justitia.workloads.files.atomic import replacing_bytes
 
-FORMAT = 1
+__all__ = ["CARD", "FORMAT", "check_out", "load", "save"]
+
+FORMAT = 2
 """What this version writes and reads."""
-CARD = "model.json"
-MOST_BYTES = 2**30
-"""A larger file is no model."""
 _LIBRARIES = ("justitia", "numpy", "scikit-learn", "scipy", "torch", "safetensors")
 
 
@@ -53,8 +46,6 @@ def save(learned: Learned, folder: str | os.PathLike[str]) -> None:
     ModelError
         If the directory holds something else, or cannot be written.
     """
-    check_out(folder)
-    target = Path(folder)
     arrays: Arrays = {}
     classes = {
         kind: _kind_card(model, f"{place}.", arrays)
@@ -62,30 +53,19 @@ def save(learned: Learned, folder: str | os.PathLike[str]) -> None:
     }
     anyone = _kind_card(learned.anyone, "anyone.", arrays)
     packed = pack({name: np.ascontiguousarray(a) for name, a in arrays.items()})
-    digest = hashlib.sha256(packed).hexdigest()
-    named = f"arrays-{digest[:16]}.safetensors"
+    named = folders.part("arrays", packed, ".safetensors")
     card = {
         "format": FORMAT,
-        "versions": _versions(),
+        "versions": folders.versions(_LIBRARIES),
         "seed": learned.about.get("seed", 0),
         "cost_model": "kv",
         "classes": classes,
         "anyone": anyone,
         "seen": sorted(learned.seen),
         "arrays": named,
-        "digest": digest,
+        "digest": folders.digest(packed),
     }
-    text = json.dumps(card, ensure_ascii=False, indent=1, allow_nan=False)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        for name, content in ((named, packed), (CARD, text.encode())):
-            with replacing_bytes(target / name) as file:
-                file.write(content)
-        for old in target.glob("arrays-*.safetensors"):
-            if old.name != named:
-                old.unlink()
-    except OSError as error:
-        raise _cannot(folder, "be written", error) from None
+    folders.write(folder, CARD, card, {named: packed})
     learned.about.update(_about(card))
 
 
@@ -101,25 +81,8 @@ def load(folder: str | os.PathLike[str]) -> Learned:
         If there is no model, if it is of another format (naming both), or if anything
         in it does not fit.
     """
-    source = Path(folder)
-    try:
-        text = _read(source / CARD)
-    except FileNotFoundError:
-        raise ModelError(f"{folder}: not a model: there is no {CARD} in it") from None
-    except NotADirectoryError:
-        raise ModelError(f"{folder}: not a model: not a directory") from None
-    except OSError as error:
-        raise _cannot(folder, "be read", error) from None
-    card = _card(folder, text)
-    try:
-        packed = _read(source / card.arrays)
-    except OSError as error:
-        raise _cannot(f"{folder}: {card.arrays}", "be read", error) from None
-    if hashlib.sha256(packed).hexdigest() != card.digest:
-        raise ModelError(
-            f"{folder}: {card.arrays} is not the file that {CARD} was written with: "
-            f"its digest is another"
-        )
+    card = folders.read_card(folder, CARD, ModelCard, FORMAT)
+    packed = folders.read_part(folder, CARD, card.arrays, card.digest)
     try:
         arrays = unpack(packed)
         models = {
@@ -139,54 +102,6 @@ def load(folder: str | os.PathLike[str]) -> Learned:
             f"{type(error).__name__} {error}"
         ) from None
     return learned
-
-
-def check_out(folder: str | os.PathLike[str]) -> None:
-    """Raise `ModelError` unless a model can be saved in this directory.
-
-    It must hold nothing, or a model; where it is not there yet, it must be possible to
-    make it.
-    """
-    target = Path(folder)
-    try:
-        if target.exists():
-            if not target.is_dir():
-                raise ModelError(f"{folder}: is not a directory")
-            if any(target.iterdir()) and not (target / CARD).is_file():
-                raise ModelError(
-                    f"{folder}: holds something that is not a model; give a directory "
-                    f"that is new or empty"
-                )
-        nearest = next(p for p in (target, *target.absolute().parents) if p.exists())
-        if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-            raise ModelError(f"{folder}: cannot be written: {nearest} is not writable")
-    except OSError as error:
-        raise _cannot(folder, "be written", error) from None
-
-
-def _card(folder: object, text: bytes) -> ModelCard:
-    try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{folder}: {CARD} is not JSON: {error}") from None
-    if not isinstance(fields, dict) or "format" not in fields:
-        raise ModelError(f"{folder}: {CARD} is not that of a model: it has no format")
-    if type(fields["format"]) is not int or fields["format"] != FORMAT:
-        versions = fields.get("versions")
-        writer = versions.get("justitia") if isinstance(versions, dict) else None
-        raise ModelError(
-            f"{folder}: the model has format {shown(fields['format'])} (written by "
-            f"justitia {shown(writer)}); justitia {_versions()['justitia']} reads "
-            f"format {FORMAT}"
-        )
-    try:
-        return ModelCard.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ModelError(
-            f"{folder}: {CARD}: {where}: {first['msg']}, not {shown(first['input'])}"
-        ) from None
 
 
 def _kind_card(model: KindModel, prefix: str, arrays: Arrays) -> dict[str, Any]:
@@ -229,6 +144,8 @@ def _kind_card(model: KindModel, prefix: str, arrays: Arrays) -> dict[str, Any]:
             "slope": lengths.slope,
             "constant": lengths.constant,
             "margin": lengths.margin,
+            "beyond": lengths.beyond,
+            "beyond_margin": lengths.beyond_margin,
         },
         "text": text,
         "validation": model.validation,
@@ -270,6 +187,8 @@ def _kind(card: KindCard, prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Ki
             lengths.slope,
             lengths.constant,
             lengths.margin,
+            lengths.beyond,
+            lengths.beyond_margin,
         ),
         floor=card.floor,
         cap=card.cap,
@@ -301,25 +220,3 @@ def _about(card: Mapping[str, Any]) -> dict[str, Any]:
             LONGEST,
         ),
     }
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for name in _LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "none"
-    return found
-
-
-def _read(path: Path) -> bytes:
-    with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ModelError(f"{path}: is larger than {MOST_BYTES:,} bytes: not a model")
-    return content
-
-
-def _cannot(what: object, verb: str, error: OSError) -> ModelError:
-    return ModelError(f"{what}: cannot {verb}: {error.strerror or error}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import exp, isfinite, log
+from math import exp, inf, isfinite, log
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from justitia.policy.exact import LARGEST, SMALLEST, Number, tokens
 from justitia.predictors.features import Features, Ints, sample, stacked, words
 from justitia.predictors.network import Network
 from justitia.predictors.shape import Shape
+from justitia.workloads.agents import InferenceSpec
 
 KV = KVTokenTime()
 TOKENS_A_WORD = 4 / 3
@@ -111,6 +112,11 @@ class Lengths:
         Of the logarithm of the agent's cost over that of such an inference's.
     margin
         Added for nine of ten agents.
+    beyond
+        The logarithm of what an agent costs over the work of what is ready when it
+        arrives (see `work`), at least 0: more of it is to come.
+    beyond_margin
+        Added to that for nine of ten agents.
     """
 
     typical: Guess
@@ -118,6 +124,8 @@ class Lengths:
     slope: float
     constant: float
     margin: float
+    beyond: float = 0.0
+    beyond_margin: float = 0.0
 
     def guess(
         self, prompt_tokens: int | None, max_tokens: int | None, text: str
@@ -133,12 +141,30 @@ class Lengths:
             part = sample(text)
             scale = len(text) / len(part) if part else 0.0
             prompt_tokens = round(len(words(part)) * scale * TOKENS_A_WORD)
+        value = self.constant + self.slope * log(self.first(prompt_tokens, max_tokens))
+        return Guess(value, value + self.margin)
+
+    def first(self, prompt_tokens: int, max_tokens: int | None) -> Number:
+        """Return the work of one inference that is ready when its agent arrives.
+
+        Raises
+        ------
+        PolicyError
+            If a length is no count of tokens.
+        """
         decode = self.decode
         if max_tokens is not None:
             decode = min(decode, tokens(max_tokens, "max_tokens"))
-        first = log(KV(tokens(prompt_tokens, "prompt_tokens"), decode))
-        value = self.constant + self.slope * first
-        return Guess(value, value + self.margin)
+        return KV(tokens(prompt_tokens, "prompt_tokens"), decode)
+
+    def work(self, ready: Iterable[InferenceSpec]) -> Number:
+        """Return the work of all inferences that are ready when their agent arrives."""
+        return sum(self.first(one.prompt_tokens, one.max_tokens) for one in ready)
+
+    def of_ready(self, work: Number) -> Guess:
+        """Return the cost of an agent of which so much work is ready at its arrival."""
+        value = log(work) + self.beyond
+        return Guess(value, value + self.beyond_margin)
 
     def _check(self) -> None:
         """Assert all invariants."""
@@ -146,6 +172,8 @@ class Lengths:
         assert all(isfinite(number) for number in numbers)
         assert self.typical.high >= self.typical.log
         assert self.decode >= 0
+        assert 0 <= self.beyond < inf
+        assert 0 <= self.beyond_margin < inf
 
 
 @dataclass(frozen=True, slots=True)

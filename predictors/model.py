@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from justitia.predictors.base import Estimate
+from justitia.predictors.folder import S3_CARD
 from justitia.predictors.s3 import load_s3
 from justitia.workloads.agents import AgentSpec
-
-_S3 = "s3.json"
 
 
 class Model(Protocol):
@@ -46,7 +46,7 @@ def load(folder: str | Path) -> Model:
     ModelError
         If there is none, or one that this version cannot use.
     """
-    if (Path(folder) / _S3).is_file():
+    if os.path.isfile(Path(folder) / S3_CARD):
         return load_s3(folder)
     from justitia.predictors import files  # noqa: PLC0415 - loads numpy
 

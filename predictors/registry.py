@@ -12,7 +12,7 @@ from justitia.predictors.mean import Mean
 from justitia.predictors.noisy import Noisy
 from justitia.predictors.oracle import Oracle
 
-FORMS = ("oracle", "noisy:LAMBDA", "mean", "max", "s3", "s3:DIR", "DIR")
+FORMS = ("oracle", "noisy:LAMBDA", "mean", "max", "s3", "s3:DIR", "online:DIR", "DIR")
 """What `create` understands, as a message shows it."""
 
 _SIMPLE: dict[str, Callable[[], Predictor]] = {
@@ -35,8 +35,9 @@ def create(text: str, seed: int = 0) -> Predictor:
         factor of up to 3 either way, ``"mean"`` for the mean of what agents of the
         class have cost so far, ``"max"`` for what they cost if every inference produces
         all that it may, ``"s3"`` for the S³ baseline and ``"s3:DIR"`` for one from a
-        directory; or the directory of a model, with a slash in it (``"./model"``) where
-        it has one of these names.
+        directory; the directory of a model, or ``"online:DIR"`` for one that goes on
+        learning from the agents that finish. A directory is given with a slash in it
+        (``"./model"``) where it has one of these names.
     seed
         Of whatever the predictor draws.
 
@@ -55,6 +56,8 @@ def create(text: str, seed: int = 0) -> Predictor:
             return Noisy(_number(argument), seed)
         if name == "s3" and (not colon or argument):
             return _s3(argument, seed)
+        if name == "online" and argument:
+            return _online(argument, seed)
         if os.sep in text or os.path.isdir(text):
             return _model(text)
     raise PolicyError(f"no predictor {shown(text)}; there are: {', '.join(FORMS)}")
@@ -75,6 +78,22 @@ def _model(folder: str) -> Predictor:
     assert isinstance(model, Predictor)
     model.name = folder
     return model
+
+
+def _online(folder: str, seed: int) -> Predictor:
+    with installed(f"predictor online:{folder}"):
+        from justitia.predictors.model import load  # noqa: PLC0415
+
+        model = load(folder)
+        from justitia.predictors.learned import Learned  # noqa: PLC0415
+        from justitia.predictors.online import Online, trains  # noqa: PLC0415
+    if not isinstance(model, Learned):
+        raise PolicyError(
+            f"online:DIR takes a model of networks, one a class; {folder} is another"
+        )
+    made = Online(model, trains(seed))
+    made.name = f"online:{folder}"
+    return made
 
 
 def _number(text: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from justitia.policy.exact import shown
+from justitia.predictors.card import MOST_BEYOND
 from justitia.predictors.data import fingerprint
 from justitia.predictors.errors import TrainingError
 from justitia.predictors.features import LONGEST, Features, Floats, sample, words
@@ -46,13 +47,29 @@ that of all classes."""
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """Agents to learn from: their fold groups beside them."""
+    """Agents to learn from: their fold groups beside them.
+
+    Attributes
+    ----------
+    everybody
+        Whether what is learned is to answer for classes that were never seen.
+    """
 
     agents: tuple[AgentSpec, ...]
     groups: tuple[str, ...]
+    everybody: bool = False
 
     def logs(self) -> Floats:
         return np.log([float(agent.cost(KV)) for agent in self.agents])
+
+    def shift(self, residuals: Floats) -> float:
+        """Return what is to be added to a mean of logarithms.
+
+        Of a class, what makes the mean relative error least. Of a class that was never
+        seen so little is known that it would be least near zero; an agent that is
+        thought to be next to nothing is served before all others, so there it is none.
+        """
+        return 0.0 if self.everybody else shift(residuals)
 
 
 def train(
@@ -116,7 +133,8 @@ def train(
             f"there is nothing to learn from: none of {len(texts):,} agents has a text "
             f"with a word in it"
         )
-    work = {"": _everybody(samples)} | samples
+    # Agents without a class are of class "", too.
+    work = [("", _everybody(samples)), *samples.items()]
     built = Parallel(n_jobs=min(jobs, len(work)), return_as="generator_unordered")(
         delayed(_train_one)(
             place,
@@ -125,14 +143,13 @@ def train(
             longest,
             dict(options or {}),
         )
-        for place, (name, taught) in enumerate(work.items())
+        for place, (name, taught) in enumerate(work)
     )
     models: list[KindModel | None] = [None] * len(work)
-    names = list(work)
     for done, (place, model) in enumerate(built, 1):
         models[place] = model
         if progress is not None:
-            progress(done, len(work), names[place])
+            progress(done, len(work), work[place][0])
     anyone, *own = models
     assert anyone is not None
     seen = frozenset(
@@ -167,7 +184,7 @@ def _everybody(samples: Mapping[str, _Sample]) -> _Sample:
             if len(samples) > 1
             else one.groups[:MOST_OF_EACH]
         )
-    return _Sample(tuple(chosen), tuple(groups))
+    return _Sample(tuple(chosen), tuple(groups), everybody=True)
 
 
 def _train_one(
@@ -187,7 +204,7 @@ def _train_one(
     texts = [agent.text for agent in taught.agents]
     if len(logs) < FEWEST or len({text for text in texts if text.strip()}) < 2:
         residuals = logs - logs.mean()
-        made.validation = _errors(residuals, shift(residuals), margin(residuals))
+        made.validation = _errors(residuals, taught.shift(residuals), margin(residuals))
         return place, made
     try:
         features = Features.fit(texts, longest=longest)
@@ -198,7 +215,7 @@ def _train_one(
     )
     residuals = logs - network.out_of_fold_
     made.text = TextNetwork(
-        features, network.network_, shift(residuals), margin(residuals)
+        features, network.network_, taught.shift(residuals), margin(residuals)
     )
     made.validation = _errors(residuals, made.text.shift, made.text.margin)
     return place, made
@@ -217,7 +234,7 @@ def _calls(taught: _Sample) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 def _lengths(taught: _Sample, logs: Floats) -> Lengths:
     """Fit the cost of an agent to the prompts that are ready when it arrives."""
-    prompts, decodes = [], []
+    prompts, decodes, firsts = [], [], []
     for agent in taught.agents:
         ready = [
             one
@@ -226,6 +243,7 @@ def _lengths(taught: _Sample, logs: Floats) -> Lengths:
         ]
         prompts.append(sum(one.prompt_tokens for one in ready) // len(ready))
         decodes += [one.decode_tokens for one in ready]
+        firsts.append(ready)
     decode = int(np.median(decodes))
     first = np.log([float(KV(prompt, decode)) for prompt in prompts])
     slope, _ = line(first, logs, flat=True)
@@ -233,16 +251,34 @@ def _lengths(taught: _Sample, logs: Floats) -> Lengths:
     slope = min(max(slope, 0.0), STEEPEST) if len(logs) >= FEWEST else 0.0
     constant = float(logs.mean() - slope * first.mean())
     residuals = _left_out(first, logs - constant - slope * first, flat=not slope)
-    off = shift(residuals)
+    off = taught.shift(residuals)
     plain = logs - logs.mean()
-    typical = float(logs.mean()) + shift(plain)
-    return Lengths(
+    typical = float(logs.mean()) + taught.shift(plain)
+    made = Lengths(
         typical=Guess(typical, max(typical, float(logs.mean()) + margin(plain))),
         decode=decode,
         slope=slope,
         constant=constant + off,
         margin=max(0.0, margin(residuals) - off),
     )
+    work = np.log([float(made.work(ready)) for ready in firsts])
+    beyond, most = (
+        min(one, MOST_BEYOND) for one in _beyond(taught.groups, logs - work)
+    )
+    return replace(made, beyond=beyond, beyond_margin=most)
+
+
+def _beyond(groups: Sequence[str], more: Floats) -> tuple[float, float]:
+    """Return what groups have in common of `more`, and a margin for another group.
+
+    The mean over groups, each with the same weight; the margin is that of each group by
+    the others.
+    """
+    names, place = np.unique(np.array(groups), return_inverse=True)
+    means = np.bincount(place, more) / np.bincount(place)
+    value = max(0.0, float(means.mean()))
+    others = (means.sum() - means) / max(len(names) - 1, 1)
+    return value, max(0.0, margin(more - np.maximum(others, 0.0)[place]))
 
 
 def _left_out(x: Floats, residuals: Floats, *, flat: bool) -> Floats:

@@ -110,29 +110,27 @@ class Classifier:
         ModelError
             If it holds no such model.
         """
-        tokens = FromFile(folder)
+        tokens = FromFile.of(folder)
         try:
+            config = DistilBertConfig.from_pretrained(folder, local_files_only=True)
+            # Before weights of whatever size that asks for are made.
+            size = Size(**{name: getattr(config, name) for name in LARGEST})
+            config.num_labels = buckets
             with calm(seed):
                 network = DistilBertForSequenceClassification.from_pretrained(
                     folder,
-                    num_labels=buckets,
+                    config=config,
                     local_files_only=True,
                     use_safetensors=True,
                     ignore_mismatched_sizes=True,
                 )
-            config = network.config
-            size = Size(**{name: getattr(config, name) for name in LARGEST})
         except ModelError:
             raise
         except Exception as error:  # transformers raises of all kinds
             raise ModelError(
                 f"{folder}: no DistilBERT to start from: {error}"
             ) from None
-        if tokens.size > size.vocab_size:
-            raise ModelError(
-                f"{folder}: {FILE} has {tokens.size:,} ids, the model "
-                f"{size.vocab_size:,}"
-            )
+        tokens.limit(size.vocab_size, folder / FILE)
         return cls(network.eval(), tokens, size, folder)
 
     def fit(

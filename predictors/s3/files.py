@@ -1,60 +1,58 @@
-"""An S³ in a folder: ``s3.json``, ``model.safetensors``, maybe ``tokenizer.json``.
+"""An S³ in a folder: ``s3.json``, its weights, maybe a tokenizer.
 
-No pickle is written or read. This module loads torch.
+A `justitia.predictors.folder` like any other. This module loads torch.
 """
 
-import json
+from __future__ import annotations
+
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError
+from safetensors.torch import load as unpack
+from safetensors.torch import save as pack
 
 from justitia.policy import PolicyError
-from justitia.policy.exact import LARGEST as LARGEST_NUMBER
-from justitia.policy.exact import shown
+from justitia.predictors import folder as folders
 from justitia.predictors.errors import ModelError
+from justitia.predictors.folder import S3_CARD
 from justitia.predictors.s3.buckets import Buckets
-from justitia.predictors.s3.classifier import LARGEST, Classifier, Size, shapes
+from justitia.predictors.s3.card import PlanCard, S3Card
+from justitia.predictors.s3.classifier import Classifier, Size, shapes
 from justitia.predictors.s3.predictor import S3, Plan
-from justitia.predictors.s3.tokens import FILE, FromFile, HashedWords
+from justitia.predictors.s3.tokens import FromFile, HashedWords, Tokens
 
-FORMAT = 1
-ABOUT = "s3.json"
-WEIGHTS = "model.safetensors"
-_LARGEST_ABOUT = 1 << 20
-"""Bytes: much more than any that is written."""
-_MOST_BUCKETS = 1_000
+FORMAT = 2
+"""What this version writes and reads."""
+_LIBRARIES = ("justitia", "torch", "transformers", "safetensors")
 
 
 def save(s3: S3, folder: str | Path) -> None:
-    """Write what an S³ has learned to a folder, which is made where there is none.
+    """Write what an S³ has learned into a folder, in place of the model there.
 
     Raises
     ------
     ModelError
-        If it has learned nothing, or the folder cannot be written.
+        If it has learned nothing, or the folder holds something else or cannot be
+        written. What was there is there still.
     """
-    path, content = Path(folder), about(s3)
+    content = about(s3)
     classifier = s3.classifier_
     assert classifier is not None
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        if isinstance(classifier.tokens, FromFile):
-            (path / FILE).write_bytes(classifier.tokens.file.read_bytes())
-        save_file(
-            {k: v.contiguous() for k, v in classifier.network.state_dict().items()},
-            path / WEIGHTS,
-        )
-        (path / ABOUT).write_text(json.dumps(content, indent=1) + "\n")
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be written: {error.strerror}") from None
+    state = classifier.network.state_dict()
+    weights = pack({name: one.contiguous() for name, one in state.items()})
+    parts: dict[str, bytes] = {}
+    content["weights"] = _add(parts, "weights", weights, ".safetensors")
+    content["tokenizer"] = None
+    if isinstance(classifier.tokens, FromFile):
+        text = classifier.tokens.content
+        content["tokenizer"] = _add(parts, "tokenizer", text, ".json")
+    folders.write(folder, S3_CARD, content, parts)
 
 
 def about(s3: S3) -> dict[str, Any]:
-    """Return all that ``s3.json`` says of an S³.
+    """Return all that ``s3.json`` says of an S³ but its files.
 
     Raises
     ------
@@ -66,12 +64,9 @@ def about(s3: S3) -> dict[str, Any]:
         raise ModelError("S³ has learned nothing yet: there is nothing to save")
     return {
         "format": FORMAT,
-        "versions": {
-            name: version(name) for name in ("justitia", "torch", "transformers")
-        },
+        "versions": folders.versions(_LIBRARIES),
         "seed": s3.seed,
         "size": asdict(classifier.size),
-        "tokenizer": "file" if isinstance(classifier.tokens, FromFile) else "words",
         "longest": buckets.longest,
         "tokens": list(buckets.tokens),
         "classes": {
@@ -90,99 +85,69 @@ def load(folder: str | Path) -> S3:
     Raises
     ------
     ModelError
-        If the folder holds no S³, one of another format, or anything that does not fit
-        together. Nothing that it asks for is made before it is checked.
+        If the folder holds no S³, one of another format (naming both), or anything that
+        does not fit together. Nothing that it asks for is made before it is checked.
     """
-    path = Path(folder)
-    content = _read(path / ABOUT)
+    card = folders.read_card(folder, S3_CARD, S3Card, FORMAT)
     try:
-        size = Size(**{name: content["size"][name] for name in LARGEST})
-        buckets = Buckets(content["longest"], tuple(content["tokens"]))
-        if len(buckets.tokens) > _MOST_BUCKETS:
-            raise ModelError(f"more than {_MOST_BUCKETS} buckets")
-        counts = {kind: one.pop("agents") for kind, one in content["classes"].items()}
-        plans = {kind: _plan(one) for kind, one in content["classes"].items()}
-        seen = frozenset(content["seen"])
-        overall, seed, words = (
-            _plan(content["overall"]),
-            content["seed"],
-            content["tokenizer"],
-        )
-        high = _number(content["high"], 1.0)
-        for value in (seed, *counts.values()):
-            if type(value) is not int:
-                raise ModelError(f"must be an int, not {shown(value)}")
-    except KeyError as error:
-        raise ModelError(f"{path / ABOUT}: {error} is missing") from None
+        size = Size(**card.size.model_dump())
+        buckets = Buckets(card.longest, tuple(card.tokens))
     except PolicyError as error:
-        raise ModelError(f"{path / ABOUT}: {error}") from None
-    except (TypeError, AttributeError):
-        raise ModelError(f"{path / ABOUT}: not as S³ writes it") from None
-    tokens = HashedWords(size.vocab_size) if words == "words" else FromFile(path)
-    if isinstance(tokens, FromFile) and tokens.size > size.vocab_size:
-        raise ModelError(
-            f"{path / FILE}: has {tokens.size:,} ids, the model {size.vocab_size:,}"
-        )
-    s3 = S3(size=size, buckets=len(buckets.tokens), seed=seed)
-    s3.buckets_, s3.plans_, s3.overall_ = buckets, plans, overall
-    s3.trained_on_, s3.seen, s3.high_ = counts, seen, high
-    s3.classifier_ = _classifier(path / WEIGHTS, size, tokens, s3.count)
+        raise ModelError(f"{folder}: {S3_CARD}: {error}") from None
+    s3 = S3(size=size, buckets=len(buckets.tokens), seed=card.seed)
+    s3.buckets_ = buckets
+    s3.plans_ = {kind: _plan(one) for kind, one in card.classes.items()}
+    s3.overall_, s3.high_ = _plan(card.overall), card.high
+    s3.trained_on_ = {kind: one.agents for kind, one in card.classes.items()}
+    s3.seen = frozenset(card.seen)
+    s3.classifier_ = _classifier(folder, card, size, _tokens(folder, card, size))
     return s3
 
 
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        if file.stat().st_size > _LARGEST_ABOUT:
-            raise ModelError(f"{file}: larger than {_LARGEST_ABOUT:,} bytes")
-        content = json.loads(file.read_bytes())
-    except OSError as error:
-        raise ModelError(f"{file}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise ModelError(f"{file}: not JSON") from None
-    if not isinstance(content, dict):
-        raise ModelError(f"{file}: must be an object, not {shown(content)}")
-    if type(content.get("format")) is not int or content["format"] != FORMAT:
-        raise ModelError(
-            f"{file}: format {shown(content.get('format'))}, but this version of "
-            f"justitia reads format {FORMAT}"
-        )
-    return content
+def _add(
+    parts: dict[str, bytes], stem: str, content: bytes, suffix: str
+) -> dict[str, str]:
+    """Add a file, and return what the card says of it."""
+    name = folders.part(stem, content, suffix)
+    parts[name] = content
+    return {"file": name, "digest": folders.digest(content)}
 
 
-def _plan(given: dict[str, Any]) -> Plan:
-    plan = Plan(**given)
-    return Plan(_number(plan.calls), _number(plan.prompt_tokens))
+def _plan(card: PlanCard) -> Plan:
+    return Plan(card.calls, card.prompt_tokens)
 
 
-def _number(value: object, least: float = 0.0) -> float:
-    if type(value) not in (int, float) or not least <= value <= LARGEST_NUMBER:  # type: ignore[operator]
-        raise ModelError(f"a number must be {least:g} or more, not {shown(value)}")
-    return float(value)  # type: ignore[arg-type]
+def _tokens(folder: str | Path, card: S3Card, size: Size) -> Tokens:
+    if card.tokenizer is None:
+        return HashedWords(size.vocab_size)
+    name = card.tokenizer.file
+    content = folders.read_part(folder, S3_CARD, name, card.tokenizer.digest)
+    tokens = FromFile(content, f"{folder}: {name}")
+    tokens.limit(size.vocab_size, f"{folder}: {name}")
+    return tokens
 
 
 def _classifier(
-    file: Path, size: Size, tokens: HashedWords | FromFile, buckets: int
+    folder: str | Path, card: S3Card, size: Size, tokens: Tokens
 ) -> Classifier:
-    expected = shapes(size, buckets)
+    name = card.weights.file
+    content = folders.read_part(folder, S3_CARD, name, card.weights.digest)
+    where = f"{folder}: {name}"
     try:
-        with safe_open(file, framework="pt") as weights:
-            found = {
-                name: tuple(weights.get_slice(name).get_shape())
-                for name in weights.keys()  # noqa: SIM118 - it is no mapping
-            }
-        if found != expected:
-            wrong = sorted(found.items() ^ expected.items())[0][0]
-            raise ModelError(
-                f"{file}: {wrong} is {found.get(wrong, 'not there')}, but must be "
-                f"{expected.get(wrong, 'not there')} for the size in {ABOUT}"
-            )
-        state = load_file(file)
-    except FileNotFoundError:
-        raise ModelError(f"{file}: cannot be read: there is no such file") from None
-    except (SafetensorError, OSError) as error:
-        raise ModelError(f"{file}: cannot be read: {error}") from None
+        state = unpack(content)
+    except SafetensorError as error:
+        raise ModelError(f"{where}: cannot be read: {error}") from None
+    buckets = len(card.tokens)
+    found = {name: tuple(one.shape) for name, one in state.items()}
+    expected = shapes(size, buckets)
+    if found != expected:
+        wrong = sorted(found.items() ^ expected.items())[0][0]
+        raise ModelError(
+            f"{where}: {wrong} is {found.get(wrong, 'not there')}, but must be "
+            f"{expected.get(wrong, 'not there')} for the size in {S3_CARD}"
+        )
     if not all(bool(one.isfinite().all()) for one in state.values()):
-        raise ModelError(f"{file}: has weights that are not finite")
+        raise ModelError(f"{where}: has weights that are not finite")
     classifier = Classifier.random(size, buckets, seed=0)
     classifier.network.load_state_dict(state)
     return Classifier(classifier.network, tokens, size)

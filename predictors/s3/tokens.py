@@ -1,5 +1,7 @@
 """Token ids of a text for a DistilBERT: by a tokenizer's file, or by hashing words."""
 
+from __future__ import annotations
+
 import re
 from itertools import islice
 from pathlib import Path
@@ -52,30 +54,68 @@ class HashedWords:
 
 
 class FromFile:
-    """Ids as the file ``tokenizer.json`` of the library ``tokenizers`` says.
+    """Ids as a file of the library ``tokenizers`` says, which is JSON.
+
+    Parameters
+    ----------
+    content
+        Of the file.
+    source
+        What a message calls it.
 
     Raises
     ------
     ModelError
-        If it cannot be read.
+        If it is none.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, content: bytes, source: object) -> None:
         from tokenizers import Tokenizer  # noqa: PLC0415 - of the extra
 
-        self.file = folder / FILE
+        self.content = content
         try:
-            self._tokenizer = Tokenizer.from_file(str(self.file))
+            self._tokenizer = Tokenizer.from_str(content.decode())
         except Exception as error:  # it raises nothing more special
-            raise ModelError(f"{self.file}: no tokenizer: {error}") from None
+            raise ModelError(f"{source}: no tokenizer: {error}") from None
         self._tokenizer.no_padding()
         pad = self._tokenizer.token_to_id("[PAD]")
         self.pad = 0 if pad is None else pad
-        self.size: int = self._tokenizer.get_vocab_size()
+        ids = self._tokenizer.get_vocab(with_added_tokens=True).values()
+        self.size = max(ids, default=0) + 1
+        self._most = self.size
+
+    @classmethod
+    def of(cls, folder: Path) -> FromFile:
+        """Read `FILE` in a folder.
+
+        Raises
+        ------
+        ModelError
+            If it cannot be read, or is no tokenizer.
+        """
+        file = folder / FILE
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise ModelError(f"{file}: no tokenizer: {error.strerror}") from None
+        return cls(content, file)
+
+    def limit(self, most: int, source: object) -> None:
+        """Let no id be beyond what a model of `most` ids knows.
+
+        Raises
+        ------
+        ModelError
+            If the vocabulary has more.
+        """
+        if self.size > most:
+            raise ModelError(f"{source}: has {self.size:,} ids, the model {most:,}")
+        self._most = most
 
     def ids(self, text: str, most: int) -> list[int]:
-        """Return the ids of the text's beginning."""
+        """Return the ids of the text's beginning, at least one."""
         self._tokenizer.enable_truncation(most)
         head = text[: most * _CHARACTERS_A_TOKEN]
         found: list[int] = self._tokenizer.encode(head).ids
-        return found
+        # A file may give marks any id, whatever its vocabulary is.
+        return [one if one < self._most else self.pad for one in found] or [self.pad]

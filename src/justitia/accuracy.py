@@ -200,6 +200,7 @@ _SOURCES = {
     "typical": "the typical cost of class {}: the text says nothing",
     "global": "the model of all classes: {} was not in training",
     "length": "lengths alone: no model can say anything",
+    "ready": "what is ready when it arrives: {} was not in training",
 }
 
 

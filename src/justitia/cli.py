@@ -113,9 +113,10 @@ def run(
         The load itself, instead of a density.
     predictor
         oracle (default), which knows the costs; noisy:LAMBDA, off by a factor of up to
-        LAMBDA; the folder of a model that justitia predictor train wrote; mean, of the
-        class so far; max, max_tokens of each inference; s3, the baseline S³. All but
-        the oracle run beside it, to show what predicting costs.
+        LAMBDA; the folder DIR of a model that justitia predictor train wrote, or
+        online:DIR, which goes on learning from the agents that finish; mean, of the
+        class so far; max, max_tokens of each inference; s3, the baseline S³, or s3:DIR.
+        All but the oracle run beside it, to show what predicting costs.
     seed
         Of everything random (default: 7).
     jobs

@@ -77,6 +77,7 @@ def train_model(
     if weights is not None and what != "s3":
         raise PredictingError("--weights: is for --estimator s3")
     _some(paths)
+    _not_empty("--out", out)
     with installed("justitia predictor"):
         from justitia.predictors import files, training  # noqa: PLC0415 - see above
         from justitia.predictors.s3 import S3  # noqa: PLC0415
@@ -229,7 +230,13 @@ def predict_cost(
         show_prediction(estimate, kind or "")
 
 
+def _not_empty(flag: str, folder: str) -> None:
+    if not folder:
+        raise PredictingError(f"{flag}: must not be empty")
+
+
 def _load(folder: str) -> "Model":
+    _not_empty("the folder of the model", folder)
     with installed("justitia predictor"):
         from justitia.predictors.model import load  # noqa: PLC0415 - see above
 

@@ -138,7 +138,8 @@ def predict(
     prompt
         The agent's text; - reads it from standard input.
     prompt_tokens, max_tokens
-        Lengths of its inference, for an agent that no model can say anything of.
+        Lengths of its inference, for an agent of which the text says nothing or whose
+        class was not in training.
     json
         Write it there as JSON; - for standard output, in place of the lines.
     """

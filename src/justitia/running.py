@@ -112,9 +112,7 @@ def _with_oracle(policy: str) -> str:
     return f"{policy} ({Oracle.name})"
 
 
-def _plain(
-    foresights: Mapping[str, Foresight],
-) -> dict[str, dict[str, float | None]]:
+def _plain(foresights: Mapping[str, Foresight]) -> dict[str, dict[str, object]]:
     return {policy: asdict(one) for policy, one in foresights.items()}
 
 

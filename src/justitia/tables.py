@@ -1,6 +1,7 @@
 """Results as tables in a terminal of 80 columns."""
 
 from collections.abc import Callable, Mapping, Sequence
+from textwrap import wrap
 
 from rich.console import Console
 from rich.table import Table
@@ -21,9 +22,12 @@ PAPER_MEAN_JCT = {
 }
 """Seconds: the paper's main table, LLaMA-7B on one A100."""
 
+_NARROW = 80
 _WIDE = 1000
 """Columns of the page that is laid out: more than any table needs, so that nothing is
 cut off. What is too wide for a terminal is left to it to wrap."""
+
+_PREDICTION = "Prediction"
 
 Columns = Sequence[tuple[str, Callable[[Result], str]]]
 
@@ -52,11 +56,14 @@ def show(
         ("Engine", engine, engine_note),
     ]
     if foresights:
-        pages.insert(1, ("Prediction", _foresight_columns(foresights), _FORESIGHT_NOTE))
+        pages.insert(1, (_PREDICTION, _foresight_columns(foresights), _FORESIGHT_NOTE))
     for title, columns, note in pages:
         console.print(f"\n{title}", style="bold")
         console.print(_table(columns, results))
         console.print(note, style="dim")
+        if title == _PREDICTION:
+            for line in _predictors_notes(results, foresights or {}):
+                console.print(line)
     if len(jct) > len(_JCT):
         console.print("\nThe JCT of agents that are not done is in no column.")
 
@@ -82,6 +89,21 @@ def _foresight_columns(foresights: Mapping[str, Foresight]) -> Columns:
         ("oracle", lambda r: _seconds(of(r).oracle_mean_jct)),
         ("costs", lambda r: _percent(of(r).jct_change)),
     ]
+
+
+def _predictors_notes(
+    results: Sequence[Result], foresights: Mapping[str, Foresight]
+) -> list[str]:
+    """Return what the predictor said, with the policies under which it did."""
+    said: dict[str, list[str]] = {}
+    for result in results:
+        for note in foresights[result.policy].notes:
+            said.setdefault(note, []).append(result.label)
+    lines: list[str] = []
+    for note, policies in said.items():
+        who = "" if len(policies) == len(results) else f"{', '.join(policies)}: "
+        lines += wrap(f"- {who}{note}", _NARROW, subsequent_indent="  ")
+    return lines
 
 
 def _unfinished(result: Result) -> int:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,9 @@ BAD = [
     ("train a.jsonl --out m --estimator x", "--estimator: must be one of mlp, s3, no"),
     ("train a.jsonl --out m --weights x", "--weights: is for --estimator s3"),
     ("train a.jsonl --out a.jsonl", "a.jsonl: is not a directory"),
+    ("train a.jsonl --out=", "--out: must not be empty"),
+    ("show --", "requires an argument"),
+    ("evaluate a.jsonl --model=", "the folder of the model: must not be empty"),
     ("train a.jsonl --out full", "full: holds something that is not a model"),
     ("train bad.jsonl --out m", "bad.jsonl, line 1: "),
     ("train a.jsonl --out m --s3 x", "Unknown option: --s3."),
@@ -188,8 +192,6 @@ def test_b32_what_nothing_can_be_learned_from_is_told(justitia: Justitia) -> Non
 
 
 def _without_text(agent: Any) -> Any:  # noqa: ANN401
-    from dataclasses import replace
-
     return replace(agent, text="")
 
 
@@ -406,6 +408,56 @@ def test_run_uses_a_model(model: str, justitia: Justitia) -> None:
     content = json.loads(Path("a.json").read_text())
     assert content["workload"]["predictor"] == model
     assert content["runs"][0]["prediction"]["mean_relative_error"] > 0
+
+
+@needs_extra
+def test_run_says_what_a_fallback_answered(model: str, justitia: Justitia) -> None:
+    """Of a class that the model has never seen, and the same under every policy."""
+    write_jsonl("a.jsonl", [generate(kind, 900, 1) for kind in ("FVP", "MRS", "SC")])
+    ran = justitia(
+        *("run", "--workload", "a.jsonl", "--policy", "justitia,vtc"),
+        *("--predictor", model, "--json", "a.json"),
+    )
+    assert ran.code == 0, ran.err
+    said = "2 of 3 by a fallback: 2 ready"
+    assert f"\n- {said}\n" in ran.out
+    for run in json.loads(Path("a.json").read_text())["runs"]:
+        assert run["prediction"]["notes"] == [said]
+
+
+@needs_extra
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_run_goes_on_learning(jobs: str, model: str, justitia: Justitia) -> None:
+    """A class that costs more than in training: it is followed, and that is said."""
+    made = [generate("FVP", 900 + k, 1) for k in range(40)]
+    write_jsonl(
+        "a.jsonl",
+        [
+            replace(
+                one,
+                arrival=30.0 * place,
+                inferences=tuple(
+                    replace(i, id="") for i in one.inferences for _ in range(5)
+                ),
+            )
+            for place, one in enumerate(made)
+        ],
+    )
+    errors = {}
+    for predictor in (model, f"online:{model}"):
+        ran = justitia(
+            *("run", "--workload", "a.jsonl", "--policy", "justitia,justitia-c"),
+            *("--predictor", predictor, "--json", "a.json"),
+            environment={"JUSTITIA_JOBS": jobs},
+        )
+        assert ran.code == 0, ran.err
+        runs = json.loads(Path("a.json").read_text())["runs"]
+        errors[predictor] = [r["prediction"]["mean_relative_error"] for r in runs]
+    said = "drift: what class 'FVP' costs has changed"
+    assert f"\n- {said}\n" in ran.out
+    assert all(said in run["prediction"]["notes"] for run in runs)
+    for fixed, followed in zip(*errors.values(), strict=True):
+        assert followed < 0.8 * fixed
 
 
 # A model from somebody else -----------------------------------------------------------

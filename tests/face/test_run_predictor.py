@@ -39,8 +39,9 @@ def test_others_run_beside_the_oracle(
     ):
         assert set(found) == {
             *("mean_relative_error", "median_relative_error"),
-            *("oracle_mean_jct", "jct_change"),
+            *("oracle_mean_jct", "jct_change", "notes"),
         }
+        assert found["notes"] == []
         assert found["oracle_mean_jct"] == other["summary"]["mean_jct"]
         change = run["summary"]["mean_jct"] / other["summary"]["mean_jct"] - 1
         assert found["jct_change"] == pytest.approx(change)

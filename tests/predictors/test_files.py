@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import os
 import pickle
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,13 @@ from tests.predictors import extra  # noqa: F401 - skips where torch is not
 import numpy as np  # isort: skip
 from safetensors.numpy import load as unpack, save as pack  # isort: skip
 
-from justitia.policy import KVTokenTime  # isort: skip
+from justitia.policy import KVTokenTime, PolicyError  # isort: skip
 from justitia.predictors import ModelError, create  # isort: skip
-from justitia.predictors.files import CARD, check_out, load, save  # isort: skip
-from tests.predictors.models import KINDS, agents, trained  # isort: skip
+from justitia.predictors.files import CARD, FORMAT, check_out, load, save  # isort: skip
+from justitia.predictors.model import load as load_model  # isort: skip
+from justitia.predictors.training import train  # isort: skip
+from tests.predictors.models import KINDS, QUICK, agents, trained  # isort: skip
+from tests.workloads.builders import agent, call  # isort: skip
 
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = "arrays-0123456789abcdef.safetensors"
@@ -71,7 +76,7 @@ def test_predictions_are_equal_to_the_bit(saved: Path) -> None:
 
 def test_the_card_says_what_the_model_is(saved: Path) -> None:
     about = load(saved).about
-    assert about["format"] == 1
+    assert about["format"] == FORMAT
     assert {"numpy", "torch", "scikit-learn", "justitia"} <= set(about["versions"])
     assert about["seed"] == 3
     assert set(about["classes"]) == {*KINDS, "DM"}
@@ -158,7 +163,7 @@ def test_another_format_is_refused_naming_both(copy: Path) -> None:
     change(copy, lambda card: card.update(format=7, versions={"justitia": "99.1"}))
     with pytest.raises(ModelError, match=r"format 7 \(written by justitia '99\.1'\)"):
         load(copy)
-    with pytest.raises(ModelError, match="reads format 1"):
+    with pytest.raises(ModelError, match=f"reads format {FORMAT}"):
         load(copy)
 
 
@@ -179,6 +184,9 @@ def test_another_format_is_refused_naming_both(copy: Path) -> None:
         (lambda card: card["classes"]["SC"]["text"]["terms"].pop(), "does not fit"),
         (lambda card: card["classes"].update(new=card["anyone"]), "does not fit"),
         (lambda card: card["anyone"]["lengths"].update(decode=-1), "decode"),
+        (lambda card: card["anyone"]["lengths"].update(beyond=-1.0), "beyond"),
+        (lambda card: card["anyone"]["lengths"].pop("beyond"), "beyond"),
+        (lambda card: card.update(format=1), "format 1"),
         (lambda card: card.update(seen=["x"]), "seen"),
     ],
 )  # fmt: skip
@@ -242,3 +250,54 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="written"):
         check_out(file / "model")
     assert file.read_text() == "x"
+
+
+def test_somebody_elses_model_json_is_not_written_over(tmp_path: Path) -> None:
+    card = tmp_path / CARD
+    for content in ('{"layers": [1, 2]}', '{"format": 2}', "[1]", "", "\0"):
+        card.write_text(content)
+        with pytest.raises(ModelError, match="holds something that is not a model"):
+            save(trained(), tmp_path)
+        assert card.read_text() == content
+
+
+def test_an_older_model_may_be_written_over(copy: Path) -> None:
+    change(copy, lambda card: card.update(format=1))
+    save(trained(), copy)
+    assert load(copy).about["format"] == FORMAT
+
+
+def test_a_pipe_is_not_waited_for(copy: Path) -> None:
+    (copy / CARD).unlink()
+    os.mkfifo(copy / CARD)
+    with pytest.raises(ModelError, match=r"model\.json: is not a regular file"):
+        load(copy)
+
+
+def test_a_link_that_leads_nowhere_is_told_before_anything_is_trained(
+    tmp_path: Path,
+) -> None:
+    for name, leads in (("dangling", "nowhere/at/all"), ("loop", "loop")):
+        link = tmp_path / name
+        link.symlink_to(leads)
+        with pytest.raises(ModelError, match="is a link that leads nowhere"):
+            check_out(link)
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b"])
+def test_a_path_that_can_be_none_is_told(name: str) -> None:
+    for read in (load, load_model, create):
+        with pytest.raises(PolicyError):
+            read(f"./{name}")
+
+
+def test_what_training_writes_can_be_read(tmp_path: Path) -> None:
+    """However much more than what was ready at its arrival an agent costs."""
+    made = [
+        agent(call(0, 0), call(2**62, 2**62, stage=1), id=str(k), text=f"to {k} be")
+        for k in range(12)
+    ]
+    save(train(made, options=QUICK), tmp_path / "model")
+    found = load(tmp_path / "model").estimate_of(replace(made[0], kind="new"))
+    assert found.source == "ready"
+    assert found.cost <= found.high

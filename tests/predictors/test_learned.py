@@ -1,6 +1,7 @@
 """What a model answers, whatever it is asked."""
 
 import pickle
+from dataclasses import replace
 from math import exp, inf, isfinite, log, nan
 
 import pytest
@@ -34,6 +35,8 @@ MODEL = trained()
 def bounded(model: Learned, kind: str, estimate: Estimate) -> bool:
     own = model.models.get(kind, model.anyone)
     low, high = exp(own.floor), exp(own.cap)
+    if estimate.source == "ready":
+        high = max(high, estimate.cost)
     return low * (1 - 1e-9) <= estimate.cost <= high * (
         1 + 1e-9
     ) and estimate.cost <= estimate.high <= high * exp(ROOM) * (1 + 1e-9)
@@ -167,12 +170,103 @@ def test_b35_class_that_was_never_seen() -> None:
     model = trained()
     with_text = model.estimate("never-seen", agents("MRS", 1, 60)[0].text)
     assert with_text.source == "global"
-    without = model.estimate("never-seen", "", prompt_tokens=900, max_tokens=30)
+    without = model.estimate("never-seen", "")
     assert without.source == "length"
     assert without.fallback
-    longer = model.estimate("never-seen", "", prompt_tokens=9000, max_tokens=30)
-    assert longer.cost >= without.cost
-    assert model.counts == {"global": 1, "length": 2}
+    short, long = (
+        model.estimate("never-seen", "", prompt_tokens=p, max_tokens=30)
+        for p in (900, 9000)
+    )
+    assert short.source == long.source == "ready"
+    assert short.fallback
+    assert KV(900, 30) <= short.cost < long.cost
+    assert KV(9000, 30) <= long.cost
+    assert model.counts == {"global": 1, "length": 1, "ready": 2}
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 10**6), st.none() | st.integers(0, 10**4)),
+        min_size=1, max_size=60,
+    ),
+    st.sampled_from(["", "a summary of the text", "12 xqzvw"]),
+)  # fmt: skip
+def test_b35_what_is_ready_is_the_least_that_an_unseen_class_costs(
+    calls: list[tuple[int, int | None]], text: str
+) -> None:
+    """Whatever the text says: those calls are there, and more may come after them."""
+    made = AgentSpec(
+        "a",
+        (
+            *(InferenceSpec(p, 0, max_tokens=most) for p, most in calls),
+            InferenceSpec(10**9, 10**6, stage=1),
+        ),
+        "never seen",
+        text=text,
+    )
+    decode = MODEL.anyone.lengths.decode
+    ready = sum(
+        KV(p, decode if most is None else min(decode, most)) for p, most in calls
+    )
+    found = MODEL.estimate_of(made)
+    assert found.source == "ready"
+    assert found.fallback
+    assert ready * (1 - 1e-9) <= found.cost <= found.high
+    told = MODEL.predict(made, KV)
+    assert (told.cost, told.high) == (found.cost, found.high)
+    assert isfinite(found.high)
+    twice = replace(made, inferences=tuple(
+        replace(one, id=f"{one.id}/{k}") for one in made.inferences for k in range(2)
+    ))  # fmt: skip
+    assert MODEL.estimate_of(twice).cost >= found.cost
+
+
+def test_50_ready_calls_are_not_taken_for_a_mouse() -> None:
+    elephant = agents("MapReduce", 1)[0]
+    found = MODEL.estimate_of(elephant)
+    assert found.source == "ready"
+    assert float(elephant.cost(KV)) / 10 < found.cost < float(elephant.cost(KV)) * 10
+
+
+def test_its_notes_say_what_was_a_fallback() -> None:
+    model = trained()
+    assert model.notes() == ()
+    model.estimate("SC", agents("SC", 1)[0].text)
+    assert model.notes() == ()
+    model.estimate("SC", "")
+    model.estimate_of(agents("MapReduce", 1)[0])
+    assert model.notes() == ("2 of 3 by a fallback: 1 typical, 1 ready",)
+    model.models["SC"].text = Stub(nan)
+    model.estimate("SC", "to be")
+    model.models["SC"].text = Stub(1e9)
+    model.estimate("SC", "to be")
+    assert model.notes() == (
+        "3 of 5 by a fallback: 2 typical, 1 ready",
+        "1 of 5: cut to the bounds of its class",
+        "1 of 5: no number, so lengths answered",
+    )
+
+
+@pytest.mark.parametrize("correction", [-50.0, -1.0, 0.5, 50.0])
+@pytest.mark.parametrize("kind", ["SC", "DM", "never seen"])
+def test_a_correction_stays_within_the_bounds(kind: str, correction: float) -> None:
+    """And is one of KV token-time, whatever cost model is asked for."""
+    model = trained()
+    (plain,) = agents("SC", 1, first=70)
+    asked = replace(plain, kind=kind)
+    found = model.uncounted(asked, KV, correction)
+    assert model.predict(asked, KV, correction).cost == found.cost
+    own = model.models.get(kind, model.anyone)
+    cap = max(exp(own.cap), model.uncounted(asked).cost * exp(ROOM))
+    assert exp(own.floor) * (1 - 1e-9) <= found.cost <= cap * (1 + 1e-9)
+    assert found.cost <= found.high <= cap * exp(ROOM) * (1 + 1e-9)
+    factor = found.cost / model.uncounted(asked).cost
+    assert (factor > 1) == (correction > 0)
+    compute = COST_MODELS["compute"]()
+    told, view = model.predict(asked, compute, correction), own.under(compute)
+    assert view.cost(exp(own.floor)) * (1 - 1e-9) <= told.cost
+    assert told.cost <= view.cost(cap) * (1 + 1e-9)
+    assert (told.cost > model.predict(asked, compute).cost) == (correction > 0)
 
 
 def test_b35_any_number_of_classes_takes_no_more_memory() -> None:
@@ -180,7 +274,7 @@ def test_b35_any_number_of_classes_takes_no_more_memory() -> None:
     size = len(pickle.dumps((list(model.models), model.anyone.lengths)))
     for number in range(10**5):
         model.estimate(f'type "{number}"\n', "", prompt_tokens=5)
-    assert model.counts == {"length": 10**5}
+    assert model.counts == {"ready": 10**5}
     assert len(pickle.dumps((list(model.models), model.anyone.lengths))) == size
     model._check()
 

@@ -39,6 +39,12 @@ def test_a_request_that_does_not_say_is_predicted(folder: Path) -> None:
     agents._check()
 
 
+def test_a_model_that_learns_on_is_refused(folder: Path) -> None:
+    """It learns what agents cost; a request's tokens it does not tell."""
+    with pytest.raises(ServingError, match="inference's tokens, not 'online:"):
+        load_settings({"predictor": f"online:{folder}"}, {})
+
+
 def test_a_directory_that_is_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ServingError, match=r"^predictor: .*not a model"):
         load_settings({"predictor": str(tmp_path)}, {})

@@ -99,7 +99,7 @@ def test_create(name: str, kind: type[Predictor]) -> None:
 
 @pytest.mark.parametrize("text", ["means", "mean:1", "max:3", "s3:", "no such folder"])
 def test_wrong_name_lists_the_right_ones(text: str) -> None:
-    with pytest.raises(PolicyError, match="mean, max, s3, s3:DIR, DIR"):
+    with pytest.raises(PolicyError, match="mean, max, s3, s3:DIR, online:DIR, DIR"):
         create(text)
 
 

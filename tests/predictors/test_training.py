@@ -36,6 +36,15 @@ def test_no_agents_are_a_training_error(given: list[AgentSpec]) -> None:
         train(given)
 
 
+def test_agents_without_a_class_are_a_class() -> None:
+    nameless = [replace(one, kind="") for one in agents("SC", 20)]
+    for known in (nameless, [*nameless, *agents("FVP", 20)]):
+        model = train(known, options=QUICK)
+        assert "" in model.kinds
+        assert model.estimate("", nameless[0].text).source == "class"
+        model._check()
+
+
 @pytest.mark.parametrize("most", [0, -1, 1.5, None])
 def test_the_most_agents_must_be_a_count(most: int) -> None:
     with pytest.raises(TrainingError, match="count from 1"):

@@ -124,6 +124,11 @@ def test_a_wrong_line_is_told(
     assert said in complaint(file)
 
 
+def test_a_place_is_told_once(tmp_path: Path) -> None:
+    file = logged(tmp_path / "log.jsonl", {**line(), "text": "\ud800"})
+    assert complaint(file).count("line 1") == 1
+
+
 @pytest.mark.parametrize("field", ["prompt_tokens", "decode_tokens"])
 def test_a_length_that_is_missing_is_told(field: str, tmp_path: Path) -> None:
     lines = [line(), line()]

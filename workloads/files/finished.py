@@ -64,16 +64,17 @@ def agents(logged: Iterable[Row]) -> Iterator[tuple[Row, AgentSpec]]:
         given: dict[str, Any] = {}
         if first.has("kind"):
             given["kind"] = first.text("kind")
-        texts = (row.text("text") for row in of_one if row.has("text"))
+        name = first.text("agent")
+        text = next((row.text("text") for row in of_one if row.has("text")), "")
         inferences = [_inference(row) for row in of_one]
         inferences.sort(key=lambda one: one.stage)  # stable: the order of the log
         with first.here():
             yield (
                 first,
                 AgentSpec(
-                    id=first.text("agent"),
+                    id=name,
                     inferences=tuple(inferences),
-                    text=next(texts, ""),
+                    text=text,
                     **given,
                 ),
             )
