@@ -11,7 +11,7 @@ from tests.engines.build import TICK, Case, make_preset
 class Ticking(LiveRun):
     """A run in which time passes by the step."""
 
-    def _now(self) -> int:
+    def _time(self) -> int:
         return self._steps * TICK + self._skipped
 
 
