@@ -1,0 +1,14 @@
+"""The experiments by name, in the order of a report."""
+
+from justitia.experiments import main
+from justitia.experiments.section import Experiment
+
+EXPERIMENTS: dict[str, Experiment] = {
+    module.EXPERIMENT.name: module.EXPERIMENT for module in (main,)
+}
+"""By name."""
+
+
+def names() -> list[str]:
+    """Return the names of all experiments."""
+    return list(EXPERIMENTS)
