@@ -84,8 +84,20 @@ def render(fill: Callable[["Figure"], None], suffix: str, title: str = "") -> by
         if title:
             figure.suptitle(title, fontsize=9)
         fill(figure)
+        for axes in figure.axes:
+            _plain_logarithms(axes)
         figure.savefig(content, format=suffix, metadata=METADATA[suffix], dpi=_DPI)
     return content.getvalue()
+
+
+def _plain_logarithms(axes: "Axes") -> None:
+    """Write 1, 10, 100 along logarithmic axes: the font has no small powers."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter  # noqa: PLC0415
+
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+            axis.set_minor_formatter(NullFormatter())
 
 
 def inline(svg: bytes, name: str, label: str) -> str:
@@ -106,10 +118,14 @@ def inline(svg: bytes, name: str, label: str) -> str:
     text = text.replace(INK, "currentColor")
     # The sheet that matplotlib puts behind the figure, and behind each of its axes.
     text = re.sub(r'style="fill: #ffffff"', 'style="fill: none"', text)
-    size = re.compile(r'(<svg[^>]*?) height="[^"]*"([^>]*?) width="[^"]*"')
-    text = size.sub(r"\1\2", text, count=1)
+    # As wide as it was drawn, so that its letters are as large as the page's.
+    wide = re.search(r'viewBox="0 0 ([\d.]+)', text)
+    text = re.sub(
+        r'(<svg[^>]*?) height="[^"]*"([^>]*?) width="[^"]*"', r"\1\2", text, count=1
+    )
+    width = "" if wide is None else f' style="max-width: {float(wide[1]):.0f}pt"'
     safe = label.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
-    return text.replace("<svg", f'<svg role="img" aria-label="{safe}"', 1)
+    return text.replace("<svg", f'<svg role="img" aria-label="{safe}"{width}', 1)
 
 
 def colour(policy: str) -> str:

@@ -38,7 +38,7 @@ class Scheduler:
 
 
 SCHEDULERS = (
-    Scheduler("justitia", "Justitia", 164.2, "8 % later than under VTC, by 26 % at most"),
+    Scheduler("justitia", "Justitia", 164.2, "8 % later than under VTC"),
     Scheduler("justitia-c", "Justitia/C", 233.7, "42.3 % worse than Justitia"),
     Scheduler("srjf", "SRJF", 148.6, "starves elephants"),
     Scheduler("vtc", "VTC", 386.4, "the baseline"),

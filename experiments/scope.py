@@ -53,9 +53,10 @@ class Scope:
         return "/".join(content_of(path) for path in named)
 
     @cached_property
-    def data_content(self) -> str:
-        """A hash of the files that predictors are trained on."""
-        return content_of(self.data) if self.data else ""
+    def files_content(self) -> str:
+        """A hash of all files that are read, those to learn from among them."""
+        learned = content_of(self.data) if self.data else ""
+        return f"{self._content}+{learned}"
 
     def simulate(
         self, policy: str, seed: int, *, preset: str = PRESETS[0], **given: object
