@@ -162,6 +162,10 @@ class Ledger(Policy):
         """Open the account of an agent that arrives."""
         return Account(agent, seq)
 
+    def entry(self, inference: Inference, account: Account, seq: int) -> Entry:
+        """Open the entry of an inference that is submitted."""
+        return Entry(inference, account, seq)
+
     def submitted(self, entry: Entry) -> None:
         """Take note of an entry before it is put in line."""
 
@@ -173,6 +177,9 @@ class Ledger(Policy):
 
     def served(self, step: Step) -> None:
         """Take note of a step, already checked."""
+
+    def ended(self, entry: Entry, *, ran: bool) -> None:
+        """Take note of an entry that is gone; `ran` if it was not in line."""
 
     def revised(self, account: Account) -> None:
         """Take note of an account whose `cost` has changed."""
@@ -202,7 +209,7 @@ class Ledger(Policy):
             )
         if inference.id in self._waiting or inference.id in self._running:
             raise PolicyError(f"inference {shown(inference.id)} is here already")
-        entry = Entry(inference, account, self._next())
+        entry = self.entry(inference, account, self._next())
         self.submitted(entry)
         self._waiting[inference.id] = entry
         account.live[inference.id] = entry
@@ -245,6 +252,7 @@ class Ledger(Policy):
         """Forget an inference; see `Policy.finish`."""
         check_id(inference_id, "inference id")
         entry = self._running.pop(inference_id, None)
+        ran = entry is not None
         if entry is None:
             entry = self._waiting.pop(inference_id, None)
             if entry is None:
@@ -252,6 +260,7 @@ class Ledger(Policy):
             self.dequeue(entry)
             self._moves += 1
         del entry.account.live[inference_id]
+        self.ended(entry, ran=ran)
         return True
 
     def leave(self, agent_id: str) -> bool:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from justitia.policy.agent_fcfs import AgentFCFS
+from justitia.policy.ayo import Ayo
 from justitia.policy.base import Policy
 from justitia.policy.errors import PolicyError
 from justitia.policy.exact import shown
+from justitia.policy.fairserve import FairServe
 from justitia.policy.fcfs import FCFS
 from justitia.policy.justitia import SelectivePampering
 from justitia.policy.justitia_c import ComputePampering
+from justitia.policy.mlfq import MLFQ
 from justitia.policy.sjf import SJF
 from justitia.policy.srjf import SRJF
 from justitia.policy.vtc import VTC
@@ -105,6 +108,7 @@ def _factory(name: str) -> Callable[..., Policy]:
 
 
 for _policy in (
-    SelectivePampering, ComputePampering, FCFS, AgentFCFS, SJF, SRJF, VTC
+    SelectivePampering, ComputePampering, FCFS, AgentFCFS, SJF, SRJF, VTC,
+    MLFQ, FairServe, Ayo,
 ):  # fmt: skip
     register(_policy.name, _policy)

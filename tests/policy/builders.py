@@ -38,6 +38,32 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "justitia-stage-reserved": ("justitia", {"tags": "stage", "cost": "reserved"}),
     "justitia-c": ("justitia-c", {}),
+    "mlfq": ("mlfq", {}),
+    "mlfq-short": (
+        "mlfq",
+        {
+            "quantum": 2,
+            "ratio": 3,
+            "levels": 4,
+            "prefill_seconds": 1,
+            "prefill_token_seconds": Fraction(3, 2),
+            "starvation_seconds": 6,
+            "starvation_steps": 3,
+        },
+    ),
+    "fairserve": ("fairserve", {}),
+    "fairserve-strict": (
+        "fairserve",
+        {
+            "prompt_weight": Fraction(1, 2),
+            "decode_weight": 3,
+            "user_limit": 2,
+            "app_limit": 4,
+            "window": 7,
+            "overload_seconds": 5,
+        },
+    ),
+    "ayo": ("ayo", {}),
 }
 """Every policy, with the options that change what it does."""
 

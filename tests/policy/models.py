@@ -62,6 +62,7 @@ class Owner:
     weight: Number
     stage_costs: tuple[Number, ...]
     revised: Number
+    kind: str = ""
     items: list[Item] = field(default_factory=list)  # ended ones too
 
     def delivered(self, work: Work) -> int:
@@ -98,11 +99,16 @@ class Model:
         return [item.id for item in sorted(running, key=self.rank)][::-1]
 
     def arrive(
-        self, name: str, cost: Number, weight: Number, stage_costs: tuple[Number, ...]
+        self,
+        name: str,
+        cost: Number,
+        weight: Number,
+        stage_costs: tuple[Number, ...],
+        kind: str = "",
     ) -> None:
         """Note an agent."""
         self.seq += 1
-        self.owners[name] = Owner(name, self.seq, cost, weight, stage_costs, cost)
+        self.owners[name] = Owner(name, self.seq, cost, weight, stage_costs, cost, kind)
 
     def submit(self, name: str, agent: str, p: int, d: int, stage: int) -> None:
         """Note an inference."""
@@ -144,6 +150,13 @@ class Model:
     def advance(self, seconds: Number) -> None:
         """Note that time passed."""
 
+    def refuse(self, name: str) -> None:
+        """Note that there was no room for the head."""
+
+    def preempts(self, waiting: str, running: str) -> bool:
+        """Return whether the first may take the place of the second."""
+        return False
+
 
 class ByDecode(Model):
     """Shortest predicted decode first."""
@@ -167,6 +180,14 @@ class ByAgent(Model):
     def key(self, item: Item) -> tuple[Number, ...]:
         """Return the number of the agent."""
         return (item.agent.seq,)
+
+
+class ByDepth(Model):
+    """Agents in order of arrival, the deepest stage first."""
+
+    def key(self, item: Item) -> tuple[Number, ...]:
+        """Return the number of the agent, then the stage."""
+        return (item.agent.seq, -item.stage)
 
 
 class ByRemaining(Model):
@@ -280,6 +301,220 @@ class TokenCounters(Model):
         return ids
 
 
+class Queues(Model):
+    """MLFQ: queues of all that is alive, as lists of names.
+
+    Parameters
+    ----------
+    quantum, ratio, levels
+        Of the highest queue; from one to the next; how many there are.
+    prefill
+        The time of a prompt, and of each token of it.
+    patience, period
+        After how long one starves, and how many steps there are between two looks.
+    """
+
+    def __init__(
+        self,
+        quantum: Number = 0.01,
+        ratio: int = 2,
+        levels: float = float("inf"),
+        prefill: tuple[Number, Number] = (0.0118, 0.000055),
+        patience: Number = 3,
+        period: int = 1000,
+    ) -> None:
+        super().__init__()
+        self.quantum, self.ratio, self.levels = Fraction(quantum), ratio, levels
+        self.prefill, self.patience, self.period = prefill, patience, period
+        self.queues: dict[int, list[str]] = {}
+        self.used: dict[str, Fraction] = {}
+        self.seen: dict[str, Fraction] = {}
+        self.stepped: set[str] = set()
+        self.now = Fraction(0)
+        self.steps = 0
+
+    def level(self, name: str) -> int:
+        """Return the queue that one is in."""
+        return next(level for level, queue in self.queues.items() if name in queue)
+
+    def key(self, item: Item) -> tuple[Number, ...]:
+        """Return the queue and the place in it."""
+        level = self.level(item.id)
+        return (level, self.queues[level].index(item.id))
+
+    def submit(self, name: str, agent: str, p: int, d: int, stage: int) -> None:
+        """Let it join."""
+        super().submit(name, agent, p, d, stage)
+        takes = Fraction(self.prefill[0]) + p * Fraction(self.prefill[1])
+        level = 0
+        while level + 1 < self.levels and self.quantum * self.ratio**level < takes:
+            level += 1
+        self.queues.setdefault(level, []).append(name)
+        self.used[name], self.seen[name] = Fraction(0), self.now
+
+    def front(self, name: str, level: int) -> None:
+        """Move one to the front of a queue."""
+        self.queues[self.level(name)].remove(name)
+        self.queues.setdefault(level, []).insert(0, name)
+
+    def serve(self, prefill: dict[str, int], decode: dict[str, int]) -> None:
+        """Note who was in it; look for the starving at times."""
+        super().serve(prefill, decode)
+        there = {n for n, i in self.items.items() if i.running}
+        there &= prefill.keys() | decode.keys()
+        self.stepped |= there
+        self.steps += bool(there)
+        if there and self.steps % self.period == 0:
+            for name in self.ranked():
+                idle = name not in self.stepped
+                if idle and self.now - self.seen[name] >= self.patience:
+                    self.front(name, 0)
+
+    def ranked(self) -> list[str]:
+        """Return all that is alive, in order."""
+        return [i.id for i in sorted(self.items.values(), key=self.rank)]
+
+    def advance(self, seconds: Number) -> None:
+        """Charge those that were in a step."""
+        passed = max(Fraction(seconds), Fraction(0))
+        self.now += passed
+        for name in self.ranked():
+            if name in self.stepped:
+                level = self.level(name)
+                self.seen[name] = self.now
+                self.used[name] += passed
+                limit = self.quantum * self.ratio**level
+                if level + 1 < self.levels and self.used[name] > limit:
+                    self.used[name] = Fraction(0)
+                    self.front(name, level + 1)
+        self.stepped.clear()
+
+    def forget(self, name: str) -> None:
+        """Take one out."""
+        self.queues[self.level(name)].remove(name)
+        self.stepped.discard(name)
+
+    def finish(self, name: str) -> None:
+        """Note that it ended."""
+        self.forget(name)
+        super().finish(name)
+
+    def leave(self, name: str) -> None:
+        """Note that all of an agent ended."""
+        for item in self.items.values():
+            if item.agent is self.owners[name]:
+                self.forget(item.id)
+        super().leave(name)
+
+    def preempts(self, waiting: str, running: str) -> bool:
+        """Return whether the first is in a higher queue."""
+        return self.level(waiting) < self.level(running)
+
+
+class Weighted(Model):
+    """FairServe: lists of calls that came and calls that ended, counted each time.
+
+    Parameters
+    ----------
+    prices
+        Of a prompt token and of a produced one.
+    limits
+        Calls of an agent and of a kind, in so many seconds.
+    overload
+        Seconds for which the engine is full after it said so.
+    """
+
+    def __init__(
+        self,
+        prices: tuple[Number, Number] = (1, 2),
+        limits: tuple[int, int] = (60, 600),
+        window: Number = 60,
+        overload: Number = 1,
+    ) -> None:
+        super().__init__()
+        self.prices, self.limits = prices, limits
+        self.window, self.overload = window, overload
+        self.now, self.full = Fraction(0), Fraction(0)
+        self.calls: list[tuple[Fraction, Owner]] = []
+        self.ended: list[tuple[str, int, Fraction]] = []
+        self.counter: dict[int, Fraction] = {}
+        self.last: int | None = None
+
+    def begun(self, owner: Owner) -> bool:
+        """Whether any call of an agent has started."""
+        return any(i.running or i.touched or i.produced for i in owner.items)
+
+    def throttled(self, owner: Owner) -> bool:
+        """Whether an agent must let all others pass."""
+        recent = [who for time, who in self.calls if time > self.now - self.window]
+        own = sum(who is owner for who in recent)
+        kind = sum(who.kind == owner.kind for who in recent)
+        over = own > self.limits[0] or kind > self.limits[1]
+        return self.now < self.full and over and not self.begun(owner)
+
+    def key(self, item: Item) -> tuple[Number, ...]:
+        """Return what comes before the number of the agent, and that."""
+        owner = item.agent
+        counter = self.counter[owner.seq]
+        return (self.throttled(owner), counter, not self.begun(owner), owner.seq)
+
+    def idle(self) -> bool:
+        """Whether nobody waits."""
+        return all(item.running for item in self.items.values())
+
+    def submit(self, name: str, agent: str, p: int, d: int, stage: int) -> None:
+        """Lift the counter of who had nothing waiting."""
+        owner = self.owners[agent]
+        own = self.counter.setdefault(owner.seq, Fraction(0))
+        if all(i.running for i in self.items.values() if i.agent is owner):
+            floor = None
+            if line := self.order():
+                floor = self.counter[self.items[line[0]].agent.seq]
+            elif self.last is not None:
+                floor = self.counter[self.last]
+            self.counter[owner.seq] = own if floor is None else max(own, floor)
+        self.calls.append((self.now, owner))
+        super().submit(name, agent, p, d, stage)
+
+    def start(self, name: str) -> None:
+        """Note that it runs."""
+        super().start(name)
+        if self.idle():
+            self.last = self.items[name].agent.seq
+
+    def finish(self, name: str) -> None:
+        """Charge what it was served, by what is usual."""
+        item = self.items[name]
+        super().finish(name)
+        if not item.running and self.idle():
+            self.last = item.agent.seq
+        work = Fraction(self.prices[1]) * item.produced
+        if item.touched or item.produced:
+            work += Fraction(self.prices[0]) * item.p
+        item.running = False
+        if work:
+            kind, stage = item.agent.kind, item.stage
+            self.ended.append((kind, stage, work))
+            like = [w for k, s, w in self.ended if (k, s) == (kind, stage)]
+            usual = sum(like) / len(like)
+            self.counter[item.agent.seq] += work / usual / Fraction(item.agent.weight)
+
+    def leave(self, name: str) -> None:
+        """Note that all of an agent ended."""
+        for item in list(self.items.values()):
+            if item.agent is self.owners[name]:
+                self.finish(item.id)
+        super().leave(name)
+
+    def advance(self, seconds: Number) -> None:
+        """Note that time passed."""
+        self.now += max(Fraction(seconds), Fraction(0))
+
+    def refuse(self, name: str) -> None:
+        """Note that the engine is full."""
+        self.full = self.now + Fraction(self.overload)
+
+
 class Pampering(Model):
     """Selective pampering, its tags from the fair reference.
 
@@ -313,10 +548,15 @@ class Pampering(Model):
         self.ended: set[int] = set()
 
     def arrive(
-        self, name: str, cost: Number, weight: Number, stage_costs: tuple[Number, ...]
+        self,
+        name: str,
+        cost: Number,
+        weight: Number,
+        stage_costs: tuple[Number, ...],
+        kind: str = "",
     ) -> None:
         """Note an agent."""
-        super().arrive(name, cost, weight, stage_costs)
+        super().arrive(name, cost, weight, stage_costs, kind)
         seq = self.owners[name].seq
         self.tags[seq] = {}
         self.asked[seq] = self.planned[seq] = self.further[seq] = Fraction(0)
@@ -444,5 +684,10 @@ MODELS: dict[str, Callable[[], Model]] = {
     "justitia-nominal": lambda: Pampering(rate=Fraction(7, 2)),
     "justitia-stage-reserved": lambda: Pampering(by_stage=True, work=reserved),
     "justitia-c": lambda: Pampering(work=compute),
+    "mlfq": Queues,
+    "mlfq-short": lambda: Queues(2, 3, 4, (1, Fraction(3, 2)), 6, 3),
+    "fairserve": Weighted,
+    "fairserve-strict": lambda: Weighted((Fraction(1, 2), 3), (2, 4), 7, 5),
+    "ayo": ByDepth,
 }
 """The model of each variant in `tests.policy.builders`."""

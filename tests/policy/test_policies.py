@@ -83,13 +83,19 @@ class PolicyAgainstModel(RuleBasedStateMachine):
         cost=costs,
         weight=weights,
         stages=st.lists(costs, max_size=3).map(tuple),
+        kind=st.sampled_from(["", "k"]),
     )
     def arrive(
-        self, index: int, cost: Number, weight: Number, stages: tuple[Number, ...]
+        self,
+        index: int,
+        cost: Number,
+        weight: Number,
+        stages: tuple[Number, ...],
+        kind: str,
     ) -> None:
         name = pick(self.free(AGENTS, self.model.owners), index)
-        self.policy.arrive(Agent(name, cost, weight, stage_costs=stages))
-        self.model.arrive(name, cost, weight, stages)
+        self.policy.arrive(Agent(name, cost, weight, kind, stages))
+        self.model.arrive(name, cost, weight, stages, kind)
 
     @precondition(lambda self: self.model.owners)
     @rule(
@@ -128,8 +134,11 @@ class PolicyAgainstModel(RuleBasedStateMachine):
     @rule()
     def refuse(self) -> None:
         shown = visible(self.policy)
-        self.policy.refuse(self.model.order()[0])
-        assert visible(self.policy) == shown
+        head = self.model.order()[0]
+        self.policy.refuse(head)
+        self.model.refuse(head)
+        if self.policy.static_order:
+            assert visible(self.policy) == shown
 
     @precondition(lambda self: self.running())
     @rule(steps=st.lists(tokens, min_size=1, max_size=3))
@@ -228,7 +237,8 @@ class PolicyAgainstModel(RuleBasedStateMachine):
         assert (None if head is None else head.id) == (order[0] if order else None)
         for waiting in policy.order():
             for running in policy.victims():
-                assert not policy.preempts(waiting, running)
+                wanted = model.preempts(waiting.id, running.id)
+                assert policy.preempts(waiting, running) == wanted
         if isinstance(model, Pampering):
             self.agree_on_tags(model)
 
@@ -260,7 +270,7 @@ class PolicyAgainstModel(RuleBasedStateMachine):
 
 
 class Lines(PolicyAgainstModel):
-    variants = ("fcfs", "sjf", "sjf-cost", "agent-fcfs")
+    variants = ("fcfs", "sjf", "sjf-cost", "agent-fcfs", "ayo")
 
 
 class Remaining(PolicyAgainstModel):
@@ -269,6 +279,14 @@ class Remaining(PolicyAgainstModel):
 
 class Counters(PolicyAgainstModel):
     variants = ("vtc", "vtc-priced")
+
+
+class Feedback(PolicyAgainstModel):
+    variants = ("mlfq", "mlfq-short")
+
+
+class Throttling(PolicyAgainstModel):
+    variants = ("fairserve", "fairserve-strict")
 
 
 class Pampered(PolicyAgainstModel):
@@ -282,12 +300,16 @@ class PamperedByStage(PolicyAgainstModel):
 TestLines = Lines.TestCase
 TestRemaining = Remaining.TestCase
 TestCounters = Counters.TestCase
+TestFeedback = Feedback.TestCase
+TestThrottling = Throttling.TestCase
 TestPampered = Pampered.TestCase
 TestPamperedByStage = PamperedByStage.TestCase
 
 
 def test_every_policy_has_a_model_and_a_machine() -> None:
-    machines = (Lines, Remaining, Counters, Pampered, PamperedByStage)
+    machines = (
+        Lines, Remaining, Counters, Feedback, Throttling, Pampered, PamperedByStage
+    )  # fmt: skip
     covered = {variant for machine in machines for variant in machine.variants}
     assert covered == set(VARIANTS) == set(MODELS)
     assert {name for name, _ in VARIANTS.values()} == set(names())
