@@ -1,6 +1,6 @@
 """What to count as the cost of an agent: memory held, tokens computed, or reserved."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from justitia.engines.summary import BASELINE
 from justitia.experiments import paper
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 DENSITY = 2
-COSTS = (
+COSTS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("KV token-time", "justitia", {}),
     ("compute tokens", "justitia-c", {}),
     ("reserved token-time", "justitia", {"cost": "reserved"}),
@@ -44,7 +44,7 @@ COLUMNS = (
 
 def _cells_of(scope: Scope, place: int, setting: str) -> list[Cell]:
     _, policy, options = COSTS[place]
-    given: dict[str, object] = dict(SETTINGS[setting][1])
+    given: dict[str, Any] = dict(SETTINGS[setting][1])
     if options:
         given["options"] = options
     return [

@@ -1,6 +1,6 @@
 """How densely agents arrive, from a load that an engine bears to three times that."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from justitia.engines.summary import BASELINE
 from justitia.experiments.cells import Cell
@@ -9,7 +9,7 @@ from justitia.experiments.drawing import colour, dash
 from justitia.experiments.estimate import Estimate
 from justitia.experiments.scope import Scope
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
-from justitia.experiments.table import Column, Table, Value
+from justitia.experiments.table import Column, Table, Value, number
 from justitia.experiments.words import percent
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _densities(scope: Scope) -> tuple[float, ...]:
 
 def _cells_of(scope: Scope, name: str, density: float) -> list[Cell]:
     policy, options = RUNS[name]
-    given: dict[str, object] = {"options": options} if options else {}
+    given: dict[str, Any] = {"options": options} if options else {}
     return [
         scope.simulate(policy, seed, density=density, **given)
         for seed in scope.all_seeds
@@ -142,7 +142,7 @@ def _figure(rows: list[dict[str, Value]]) -> Figure:
                 if key == "later" and name == BASELINE:
                     continue
                 points = [
-                    (row["density"], value)
+                    (number(row["density"]), value)
                     for row in mine
                     if isinstance(value := row[key], Estimate)
                 ]

@@ -40,7 +40,7 @@ METADATA: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None},
 }
 """Formats, and what to leave out of each so that a run of one seed gives one figure."""
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "svg.hashsalt": "justitia",
     "text.parse_math": False,
     "font.size": 9,

@@ -1,8 +1,8 @@
 """The main table: every scheduler on every preset, at three densities."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from justitia.engines.summary import BASELINE
 from justitia.experiments import paper
@@ -12,7 +12,7 @@ from justitia.experiments.drawing import colour, dash, outside_legend
 from justitia.experiments.estimate import Estimate
 from justitia.experiments.scope import PRESETS, Scope, size_of
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
-from justitia.experiments.table import Column, Table, Value
+from justitia.experiments.table import Column, Table, Value, number
 from justitia.experiments.words import listed, percent, seconds
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ SHOWN = 2
 DRAWN = ("justitia", "justitia-c", "srjf", "vtc", "fcfs", "agent-fcfs")
 """Policies of the distribution of JCT; more would hide each other."""
 _SIZES = {"small": "o", "medium": "s", "large": "^", "other": "x"}
+
+Rows = Mapping[str, Mapping[str, Value]]
+"""By policy."""
 
 COLUMNS = (
     Column("policy", "policy", "text"),
@@ -150,13 +153,9 @@ def _alike(scope: Scope, outcomes: Outcomes) -> list[tuple[str, str]]:
     return [(a, b) for a, b in combinations(runs, 2) if runs[a] == runs[b]]
 
 
-def _findings(
-    shown: dict[str, dict[str, Value]], alike: list[tuple[str, str]]
-) -> list[str]:
+def _findings(shown: Rows, alike: list[tuple[str, str]]) -> list[str]:
     def mean(policy: str) -> float:
-        value = shown[policy]["mean"]
-        assert isinstance(value, Estimate)
-        return value.mean
+        return number(shown[policy]["mean"])
 
     to_srjf = mean("justitia") / mean("srjf") - 1
     found = [
@@ -196,10 +195,8 @@ def _findings(
     return found
 
 
-def _figures(
-    scope: Scope, outcomes: Outcomes, shown: dict[str, dict[str, Value]]
-) -> list[Figure]:
-    def pooled(policy: str, key: str = "jct") -> list[float]:
+def _figures(scope: Scope, outcomes: Outcomes, shown: Rows) -> list[Figure]:
+    def pooled(policy: str, key: str = "jct") -> list[Any]:
         return [
             value
             for one in _cells_of(scope, policy, PRESETS[0], SHOWN)
@@ -232,8 +229,9 @@ def _figures(
             ]
             if points:
                 axes.scatter(
-                    *zip(*points, strict=True), s=11 + 9 * place, marker=marker,
-                    alpha=0.55, linewidths=0, label=size,
+                    [x for x, _ in points], [y for _, y in points],
+                    s=11 + 9 * place, marker=marker, alpha=0.55, linewidths=0,
+                    label=size,
                     color=("#2f7fb8", "#e8a13a", "#d1495b", "#7a828c")[place],
                 )  # fmt: skip
         ends = [min(t for t in theirs if t), max(t for t in theirs if t)]
@@ -244,8 +242,8 @@ def _figures(
 
     def draw_means(figure: "Drawing") -> None:
         axes = figure.subplots()
-        order = sorted(shown, key=lambda name: -_value(shown[name]["mean"]))
-        baseline = _value(shown[BASELINE]["mean"])
+        order = sorted(shown, key=lambda name: -number(shown[name]["mean"]))
+        baseline = number(shown[BASELINE]["mean"])
         for place, name in enumerate(order):
             mean = shown[name]["mean"]
             assert isinstance(mean, Estimate)
@@ -288,11 +286,6 @@ def _figures(
             draw_scatter,
         ),
     ]
-
-
-def _value(value: Value) -> float:
-    assert isinstance(value, Estimate)
-    return value.mean
 
 
 EXPERIMENT = Experiment("main", "Every scheduler", _cells, _section)

@@ -10,7 +10,7 @@ from justitia.experiments.drawing import colour, dash
 from justitia.experiments.estimate import Estimate, estimate
 from justitia.experiments.scope import Scope
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
-from justitia.experiments.table import Column, Table, Value
+from justitia.experiments.table import Column, Table, Value, number
 from justitia.experiments.words import percent, side
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _figure(rows: dict[str, list[dict[str, Value]]]) -> Figure:
         axes = figure.subplots()
         for policy, mine in rows.items():
             points = [
-                (row["spread"], row["change"])
+                (number(row["spread"]), row["change"])
                 for row in mine
                 if isinstance(row["change"], Estimate)
             ]

@@ -7,7 +7,7 @@ from justitia.experiments.cells import Cell, cell
 from justitia.experiments.drawing import colour, dash, outside_legend
 from justitia.experiments.scope import Scope
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
-from justitia.experiments.table import Column, Table, Value
+from justitia.experiments.table import Column, Table, Value, number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -93,7 +93,7 @@ def _figure(scope: Scope, rows: list[dict[str, Value]]) -> Figure:
         for row in rows:
             name = str(row["policy"])
             axes.plot(
-                _sizes(scope), [row[f"decision_{n}"] for n in _sizes(scope)],
+                _sizes(scope), [number(row[f"decision_{n}"]) for n in _sizes(scope)],
                 color=colour(name), linestyle=dash(name), marker="o", markersize=3.5,
                 label=name,
             )  # fmt: skip

@@ -1,13 +1,13 @@
 """How far simulator and policy go, and the lag against Theorem B as load grows."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from justitia.experiments.cells import Cell, cell
 from justitia.experiments.drawing import colour, dash
 from justitia.experiments.estimate import Estimate, estimate
 from justitia.experiments.scope import PRESETS, Scope
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
-from justitia.experiments.table import Column, Table, Value
+from justitia.experiments.table import Column, Table, Value, number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -59,7 +59,7 @@ def _loads(scope: Scope) -> tuple[float, ...]:
 
 def _grown(scope: Scope, name: str, inferences: int) -> Cell:
     policy, options = GROWN[name]
-    given: dict[str, object] = {"options": options} if options else {}
+    given: dict[str, Any] = {"options": options} if options else {}
     return cell(
         "grow",
         size=inferences,
@@ -72,7 +72,7 @@ def _grown(scope: Scope, name: str, inferences: int) -> Cell:
 
 
 def _lagging(scope: Scope, tags: str, load: float) -> list[Cell]:
-    given: dict[str, object] = {"options": TAGS[tags]} if TAGS[tags] else {}
+    given: dict[str, Any] = {"options": TAGS[tags]} if TAGS[tags] else {}
     return [
         scope.simulate("justitia", seed, load=load, **given) for seed in scope.all_seeds
     ]
@@ -194,7 +194,7 @@ def _lag_figure(lags: list[dict[str, Value]]) -> Figure:
             ("stage", "#2f7fb8", "--"),
         ):
             points = [
-                (row["load"], ratio)
+                (number(row["load"]), ratio)
                 for row in lags
                 if row["tags"] == tags and isinstance(ratio := row["ratio"], Estimate)
             ]
@@ -229,7 +229,8 @@ def _time_figure(times: list[dict[str, Value]]) -> Figure:
             mine = [row for row in times if row["policy"] == name]
             for axes, key in ((left, "run_s"), (right, "peak_mib")):
                 axes.plot(
-                    [row["inferences"] for row in mine], [row[key] for row in mine],
+                    [number(row["inferences"]) for row in mine],
+                    [number(row[key]) for row in mine],
                     color="#e8a13a" if options else colour(policy),
                     linestyle=":" if options else dash(policy), marker="o",
                     markersize=4, label=name,

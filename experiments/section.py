@@ -61,7 +61,8 @@ class Section:
     @property
     def timed(self) -> bool:
         """Whether something in it was timed."""
-        return any(one.timed for one in (*self.tables, *self.figures))
+        tables = any(table.timed for table in self.tables)
+        return tables or any(figure.timed for figure in self.figures)
 
 
 @dataclass(frozen=True, slots=True)

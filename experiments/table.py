@@ -191,6 +191,13 @@ class Table:
         }
 
 
+def number(value: Value) -> float:
+    """Return the number in a cell that has one: of an estimate its mean."""
+    found = _mean(value)
+    assert found is not None
+    return found
+
+
 def _mean(value: Value) -> float | None:
     if isinstance(value, Estimate):
         return value.mean
