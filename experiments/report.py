@@ -17,6 +17,7 @@ def report(
     settings: Mapping[str, str],
     command: str,
     notes: Sequence[str] = (),
+    engine: str = "sim",
 ) -> str:
     """Return the page.
 
@@ -32,6 +33,8 @@ def report(
         What repeats it.
     notes
         What to say of the whole.
+    engine
+        Whose times they are.
     """
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - an extra
     from markupsafe import Markup  # noqa: PLC0415 - comes with it
@@ -48,5 +51,6 @@ def report(
         settings=settings,
         command=command,
         notes=notes,
+        simulated=engine == "sim",
         highlights=[one for section in sections for one in section.highlights],
     )

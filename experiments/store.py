@@ -111,6 +111,7 @@ def content_of(path: str) -> str:
     digest = hashlib.sha256()
     try:
         given = Path(path)
+        given.stat()  # or a file that is not there would be one of no content
         files = sorted(given.iterdir()) if given.is_dir() else [given]
         for each in files:
             if each.is_file():

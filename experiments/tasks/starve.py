@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 from justitia.engines.scenario import load_in
@@ -12,10 +13,14 @@ from justitia.experiments.tasks.observed import Recorder
 from justitia.experiments.tasks.simulate import told
 from justitia.policy import create
 from justitia.predictors import Oracle
-from justitia.workloads import AgentSpec, generate, poisson
+from justitia.workloads import AgentSpec, InferenceSpec, generate
+from justitia.workloads.draws import stream
 
-MICE = ("CC", "SC")
-"""Their classes, by turns: small and medium, ten inferences or more, one stage."""
+CALLS, PROMPT, DECODE, SPREAD = 10, 500, 149, 0.2
+"""Of a mouse: inferences side by side, their prompts, what they produce, and by which
+part of it that varies. With one a second and nothing else the engine is just busy: were
+mice as different as real agents are, it would be idle now and overloaded then, and an
+elephant's end would be a matter of when."""
 ELEPHANT = "MapReduce"
 ARRIVES = 30.0
 """Seconds after the first mouse."""
@@ -37,16 +42,13 @@ def starve(
     Parameters
     ----------
     mice
-        How many.
+        How many, evenly spaced.
     rate
-        Mice a second, Poisson.
+        Mice a second.
     """
     machine = load_preset(preset)
-    window = mice / rate
-    herd = [
-        replace(generate(MICE[number % len(MICE)], number, seed), arrival=time)
-        for number, time in enumerate(poisson(mice, window, seed))
-    ]
+    rng = stream(seed, "mice")
+    herd = [_mouse(number, number / rate, rng) for number in range(mice)]
     elephant = replace(generate(ELEPHANT, 0, seed), arrival=ARRIVES)
     agents: Sequence[AgentSpec] = sorted(
         [*herd, elephant], key=lambda agent: agent.arrival or 0.0
@@ -67,7 +69,7 @@ def starve(
     reached = mine.reference_finish
     bound = None if reached is None else _bound(recorder, reached) + longest
     result = told(record) | {
-        "load": load_in(machine, herd, window),
+        "load": load_in(machine, herd, mice / rate),
         "elephant": mine.jct,
         "last_mouse_arrives": max(agent.arrival for agent in others) - ARRIVES,
         "reference": None if reached is None else reached - ARRIVES,
@@ -77,6 +79,14 @@ def starve(
         "progress": _progress(recorder, mine.finish, float(mine.cost)),
     }
     return {"result": result, "timings": {}}
+
+
+def _mouse(number: int, arrival: float, rng: Random) -> AgentSpec:
+    calls = tuple(
+        InferenceSpec(PROMPT, round(DECODE * (1 + SPREAD * (2 * rng.random() - 1))))
+        for _ in range(CALLS)
+    )
+    return AgentSpec(f"mouse-{number:05d}", calls, kind="mouse", arrival=arrival)
 
 
 def _bound(recorder: Recorder, reached: float) -> float:

@@ -61,6 +61,7 @@ def run(
     jobs: Number = None,
     json: FileOrDash = None,
     plot: Annotated[str | None, Parameter(metavar="FILE")] = None,
+    report: Annotated[str | None, Parameter(metavar="FILE")] = None,
 ) -> int:
     """Run agents under several policies and compare when they finish.
 
@@ -124,6 +125,8 @@ def run(
         Write all results there as JSON; - for standard output, in place of the tables.
     plot
         Draw the distribution of JCT there (.png, .svg or .pdf).
+    report
+        Write tables and figures there as one page of HTML that needs nothing else.
     """
     from justitia import config as settings  # noqa: PLC0415 - see above
     from justitia.engines import EngineError  # noqa: PLC0415
@@ -148,6 +151,7 @@ def run(
         "jobs": jobs,
         "json": json,
         "plot": plot,
+        "report": report,
     }
     try:
         run_settings(settings.load(flags, file=config))

@@ -16,11 +16,13 @@ from justitia.engines.foresight import Foresight, foresee
 from justitia.engines.registry import create_engine
 from justitia.engines.scenario import Scenario, build, step_seconds
 from justitia.engines.sim import Preset
+from justitia.experiments import check_installed
 from justitia.output import STANDARD, Output
 from justitia.plots import check_plot, draw
 from justitia.policy import create, options
 from justitia.predictors import Oracle
 from justitia.progress import Progresses
+from justitia.reporting import report_of
 from justitia.tables import show
 
 
@@ -50,9 +52,11 @@ def run_settings(settings: RunSettings) -> None:
         policies = _policies(settings, preset)
         if settings.plot_file is not None:
             check_plot(settings.plot_file)
-        json, plot = (
+        if settings.report_file is not None:
+            check_installed("a report")
+        json, plot, page = (
             None if file is None else stack.enter_context(Output(file))
-            for file in (settings.json_file, settings.plot_file)
+            for file in (settings.json_file, settings.plot_file, settings.report_file)
         )
         scenario = build(
             preset,
@@ -102,6 +106,8 @@ def run_settings(settings: RunSettings) -> None:
             json.save(dumps(content).encode())
         if plot is not None and settings.plot_file is not None:
             plot.save(draw(results, heading, settings.plot_file))
+        if page is not None:
+            page.save(report_of(results, heading, foresights, settings).encode())
     if settings.json_file != STANDARD:
         show(heading, results, foresights)
 
