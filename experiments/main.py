@@ -183,12 +183,14 @@ def _findings(shown: Rows, alike: list[tuple[str, str]]) -> list[str]:
         "says why.",
     ]
     for one, other in alike:
-        found.append(
-            f"{one} and {other} end every agent of every run at the same moment: the "
-            "stages of these agents are barriers, so that all of an agent that is "
-            "ready is of one depth, and an order by depth inside the agent has "
-            "nothing to choose."
-        )
+        said = f"{one} and {other} end every agent of every run at the same moment"
+        if {one, other} == {"agent-fcfs", "ayo"}:
+            said += (
+                ": the stages of these agents are barriers, so that all of an agent "
+                "that is ready is of one depth, and Ayo's order by depth inside the "
+                "agent has nothing to choose"
+            )
+        found.append(f"{said}.")
     missing = [s.name for s in paper.SCHEDULERS if s.name not in shown]
     if missing:
         found.append(f"Not in this version: {listed(missing)}.")

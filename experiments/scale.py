@@ -53,8 +53,8 @@ def _sizes(scope: Scope, name: str) -> tuple[int, ...]:
     return (*small, MILLION) if name == "justitia" else small
 
 
-def _loads(scope: Scope) -> tuple[float, ...]:
-    return (0.7, 1.4, 2.1) if scope.quick else (0.35, 0.7, 1.05, 1.4, 1.75, 2.1, 2.8)
+def _densities(scope: Scope) -> tuple[float, ...]:
+    return (1, 2, 3) if scope.quick else (0.5, 1, 1.5, 2, 2.5, 3, 4)
 
 
 def _grown(scope: Scope, name: str, inferences: int) -> Cell:
@@ -71,10 +71,11 @@ def _grown(scope: Scope, name: str, inferences: int) -> Cell:
     )
 
 
-def _lagging(scope: Scope, tags: str, load: float) -> list[Cell]:
+def _lagging(scope: Scope, tags: str, density: float) -> list[Cell]:
     given: dict[str, Any] = {"options": TAGS[tags]} if TAGS[tags] else {}
     return [
-        scope.simulate("justitia", seed, load=load, **given) for seed in scope.all_seeds
+        scope.simulate("justitia", seed, density=density, **given)
+        for seed in scope.all_seeds
     ]
 
 
@@ -86,9 +87,9 @@ def _cells(scope: Scope) -> list[Cell]:
     ]
     lagging = [
         one
-        for load in _loads(scope)
+        for density in _densities(scope)
         for tags in TAGS
-        for one in _lagging(scope, tags, load)
+        for one in _lagging(scope, tags, density)
     ]
     return grown + lagging
 
@@ -110,15 +111,16 @@ def _section(scope: Scope, outcomes: Outcomes) -> Section:
                 }
             )
     lags: list[dict[str, Value]] = []
-    for load in _loads(scope):
+    for density in _densities(scope):
         for tags in TAGS:
-            runs = [
-                outcomes[one]["result"]["lag"] for one in _lagging(scope, tags, load)
+            results = [
+                outcomes[one]["result"] for one in _lagging(scope, tags, density)
             ]
+            runs = [result["lag"] for result in results]
             keys = ("worst", "allowed", "excess", "ratio")
             lags.append(
                 {
-                    "load": load,
+                    "load": results[0]["load"],
                     "tags": tags,
                     **{key: estimate(run[key] for run in runs) for key in keys},
                 }
@@ -126,8 +128,8 @@ def _section(scope: Scope, outcomes: Outcomes) -> Section:
     highest = {
         tags: max(
             run["lag"]["ratio"]
-            for load in _loads(scope)
-            for one in _lagging(scope, tags, load)
+            for density in _densities(scope)
+            for one in _lagging(scope, tags, density)
             for run in [outcomes[one]["result"]]
         )
         for tags in TAGS

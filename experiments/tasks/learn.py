@@ -9,7 +9,7 @@ from justitia.engines.scenario import build
 from justitia.engines.sim import SimEngine, load_preset
 from justitia.experiments.cells import Outcome
 from justitia.experiments.tasks.simulate import told
-from justitia.policy import create
+from justitia.policy import KVTokenTime, create
 from justitia.predictors.base import Predictor
 from justitia.predictors.data import Data, load
 from justitia.predictors.splits import split
@@ -18,6 +18,7 @@ from justitia.workloads import KINDS, generate
 if TYPE_CHECKING:
     from justitia.predictors.model import Model
 
+_WORK = KVTokenTime()
 ELSEWHERE = 1_000_003
 """Added to the seed of the agents to learn from, which are none of those that run."""
 
@@ -73,6 +74,7 @@ def learn(
     errors = [one.model.mean_relative_error for one in found.classes.values()]
     medians = [one.model.median_relative_error for one in found.classes.values()]
     result = told(record) | {
+        "one_plan_error": _one_plan(model, test) if what == "s3" else None,
         "load": scenario.load,
         "judged_error": fmean(errors),
         "judged_median": fmean(medians),
@@ -85,6 +87,19 @@ def learn(
         "p99_ms": found.latency.p99,
     }
     return {"result": result, "timings": timings}
+
+
+def _one_plan(model: "Model", test: Data) -> float:
+    """Return the mean error of an S³ that is not told the plan of an agent's class."""
+    from justitia.predictors.s3 import S3  # noqa: PLC0415 - an extra
+
+    assert isinstance(model, S3)
+    guessed = model.costs(test.agents, _WORK, one_plan=True)
+    by_kind: dict[str, list[float]] = {}
+    for agent, cost in zip(test.agents, guessed, strict=True):
+        real = float(agent.cost(_WORK))
+        by_kind.setdefault(agent.kind, []).append(abs(cost - real) / real)
+    return fmean(fmean(errors) for errors in by_kind.values())
 
 
 def _generated(seed: int, each: int) -> Data:
