@@ -77,8 +77,10 @@ def _in_processes(
 
     # A library that computes with several threads may round otherwise than with one.
     with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+        # No more is handed out than fits into its queue: loky, interrupted, stumbles
+        # over the rest and says so.
         parallel = Parallel(
-            return_as="generator_unordered", batch_size=1, pre_dispatch="all"
+            return_as="generator_unordered", batch_size=1, pre_dispatch=2 * jobs
         )
         try:
             for place, outcome in parallel(

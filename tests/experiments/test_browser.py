@@ -28,7 +28,8 @@ CONTRAST = """
     }
     return 'rgb(255, 255, 255)';
   };
-  return [...document.querySelectorAll('p, li, td, th, a, figcaption, dt, dd, span, i, svg')]
+  const all = 'p, li, td, th, a, figcaption, dt, dd, span, i, svg';
+  return [...document.querySelectorAll(all)]
     .map(e => {
       const [a, b] = [light(getComputedStyle(e).color), light(behind(e))];
       return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05),
