@@ -40,13 +40,16 @@ class _Job(Entry):
         How long it has run at this level.
     seen
         When it was last in a step, or else submitted.
+    computing
+        Whether it runs and has produced nothing since it started.
     """
 
-    __slots__ = ("level", "place", "seen", "used")
+    __slots__ = ("computing", "level", "place", "seen", "used")
 
     def __init__(self, inference: Inference, account: Account, seq: int) -> None:
         super().__init__(inference, account, seq)
         self.level = self.place = self.used = self.seen = 0
+        self.computing = False
 
 
 class MLFQ(InferenceOrder):
@@ -58,7 +61,10 @@ class MLFQ(InferenceOrder):
     front of the queue below, with nothing used of that one's quantum. Every
     `starvation_steps` steps, whoever was in no step for `starvation_seconds` goes to
     the front of the highest queue; what it used of its quantum it keeps, so that it
-    sinks again after one step. Whoever runs makes way for what waits in a higher queue.
+    sinks again after one step. Whoever runs makes way for what waits in a higher queue,
+    but a prompt is one piece of work: who computes it goes before all until it has its
+    first token. (Or two of them could take each other's place for ever, where what was
+    computed is lost.)
 
     Time is what `advance` tells: all that were in the steps since its last call are
     charged with it. An engine whose time is made of iterations has quanta of
@@ -134,9 +140,9 @@ class MLFQ(InferenceOrder):
         return _Job(inference, account, seq)
 
     def key(self, entry: Entry) -> tuple[object, ...]:
-        """Return the queue and the place in it."""
+        """Return whether it does not compute its prompt, its queue, its place there."""
         job = _job(entry)
-        return (job.level, job.place)
+        return (not job.computing, job.level, job.place)
 
     def submitted(self, entry: Entry) -> None:
         """Let an inference join the first queue whose quantum its prompt fits in."""
@@ -148,15 +154,25 @@ class MLFQ(InferenceOrder):
         self._back += 1
         job.place = self._back
 
+    def started(self, entry: Entry) -> None:
+        """Let it compute its prompt, or what it lost of it."""
+        _job(entry).computing = True
+
+    def requeued(self, entry: Entry) -> None:
+        """Let it go back to its place in its queue."""
+        _job(entry).computing = False
+
     def served(self, step: Step) -> None:
         """Note who was in the step; now and then look for who starves."""
         running, anybody = self._running, False
-        for names in (step.prefill, step.decode):
+        for names, produces in ((step.prefill, False), (step.decode, True)):
             for name in names:
                 entry = running.get(name)
                 if entry is not None:
+                    job = _job(entry)
+                    job.computing &= not produces
+                    self._stepped[job] = None
                     anybody = True
-                    self._stepped[_job(entry)] = None
         if anybody:
             self._steps += 1
             if self._steps % self._period == 0:
@@ -187,16 +203,16 @@ class MLFQ(InferenceOrder):
             self._to_front(job, job.level + 1)
 
     def preempts(self, waiting: Inference, running: Inference) -> bool:
-        """Return whether what waits is in a higher queue than what runs.
+        """Return whether what waits is in a higher queue than what runs and produces.
 
         Raises
         ------
         PolicyError
             If the first does not wait or the second does not run.
         """
-        higher = self._in(self._waiting, waiting.id, "waiting")
-        lower = self._in(self._running, running.id, "running")
-        return _job(higher).level < _job(lower).level
+        higher = _job(self._in(self._waiting, waiting.id, "waiting"))
+        lower = _job(self._in(self._running, running.id, "running"))
+        return higher.level < lower.level and not lower.computing
 
     def _save_the_starving(self) -> None:
         """Move those to the front of the highest queue that were in no step for long.
@@ -244,6 +260,7 @@ class MLFQ(InferenceOrder):
         live = [*self._waiting.values(), *self._running.values()]
         for job in map(_job, live):
             assert job.level >= 0
+            assert not job.computing or job.inference.id in self._running
             assert self._last is None or job.level <= self._last
             assert self._front <= job.place <= self._back
             assert job.used >= 0

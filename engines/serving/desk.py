@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from justitia import __version__
+from justitia.engines.limits import without_displacing
 from justitia.engines.serving.agents import Agents, named
 from justitia.engines.serving.claims import (
     FIELDS,
@@ -105,6 +106,7 @@ class Desk:
             **self._facts,
             "policy": self._settings.policy,
             "options": dict(self._settings.options),
+            "limits": without_displacing(watched),
             "admission": self._settings.admission,
             "virtual_time": None if clock is None else float(clock.value),
             "agents": len(agents),

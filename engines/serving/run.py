@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from justitia.engines.base import EngineError
 from justitia.engines.lag import LagMeter, Lump
+from justitia.engines.limits import without_displacing
 from justitia.engines.records import Outcome, RunRecord
 from justitia.engines.results import PICOSECONDS, Results, picoseconds
 from justitia.engines.roster import Roster, Task
@@ -103,13 +104,8 @@ class LiveRun:
             utilisation=self._used / self._steps if self._steps else None,
             preemptions=self._preemptions,
             lag=self._meter.result(),
-            limits=self._limits(),
+            limits=without_displacing(self._policy),
         )
-
-    def _limits(self) -> str:
-        """Return what the engine cannot: let who waits take the place of who runs."""
-        asks = type(self._policy).preempts is not Policy.preempts
-        return "non-preemptive" if asks else ""
 
     # A witness of the agents ------------------------------------------------------
 

@@ -20,7 +20,7 @@ KEY = "justitia"
 MARK = "justitia/"
 _LASTING = (
     "version", "engine", "engine_version", "scheduler", "capacity_tokens", "policy",
-    "options", "admission",
+    "options", "limits", "admission",
 )  # fmt: skip
 
 

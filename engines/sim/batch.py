@@ -3,10 +3,11 @@
 from dataclasses import dataclass, field
 
 from justitia.engines.base import EngineError
+from justitia.engines.limits import displaces
 from justitia.engines.sim.admission import Admission
 from justitia.engines.sim.preset import Preset
 from justitia.engines.sim.sequence import Sequence
-from justitia.policy import Policy
+from justitia.policy import Inference, Policy
 from justitia.policy.exact import shown
 
 
@@ -38,6 +39,10 @@ class Batch:
     head of the line is admitted for as long as there is room for all its known tokens:
     nothing behind a refused head is looked at.
 
+    Before all that, a policy whose waiting may take the place of the running is asked
+    for each in line in turn: what it puts behind that one gives way until there is
+    room.
+
     Parameters
     ----------
     swap
@@ -59,7 +64,7 @@ class Batch:
         self._swap = swap
         self._live: dict[str, Sequence] = {}
         self._moved = 0  # KV tokens swapped out since the last step
-        self._displaces = type(policy).preempts is not Policy.preempts
+        self._displaces = displaces(policy)
 
     def add(self, sequence: Sequence) -> None:
         """Take note of a sequence that the policy has put in line."""
@@ -211,23 +216,42 @@ class Batch:
         schedule.chunks[sequence] = chunk
 
     def _displace(self) -> None:
-        """Take out what the policy puts behind a head that would have no room."""
-        size = self._admission.size
-        while (head := self._head()) is not None:
-            budget, free = self.preset.max_num_batched_tokens, self.free
-            for sequence in self.running:
-                chunk = sequence.known - sequence.computed
-                budget -= chunk
-                free -= size(sequence.computed + chunk) - sequence.blocks
-            seated = len(self.running) < self.preset.max_num_seqs
-            if seated and budget > 0 and self._room(head, free):
-                return
+        """Take out what the policy puts behind those in line that would have no room.
+
+        Ends, since nobody is put back to work meanwhile.
+        """
+        while (head := self._crowded_out()) is not None:
             victim = self._victim()
             if victim is None:
                 return
             if not self._policy.preempts(head.task.told, victim.task.told):
                 return
             self._preempt(victim)
+
+    def _crowded_out(self) -> Sequence | None:
+        """Return the first in line for whom the step would have no room, if any.
+
+        Those before it have what they need, as the running have. Once a prompt takes
+        what is left of the budget, those behind it wait for the next step.
+        """
+        size, there = self._admission.size, list(self.running)
+        budget, free = self.preset.max_num_batched_tokens, self.free
+        for sequence in there:
+            chunk = sequence.known - sequence.computed
+            budget -= chunk
+            free -= size(sequence.computed + chunk) - sequence.blocks
+        for told in () if self._head() is None else self._policy.order():
+            if budget <= 0 and len(there) > len(self.running):
+                return None
+            head = self._in_line(told, "in")
+            seated = len(there) < self.preset.max_num_seqs
+            if not seated or budget <= 0 or not self._admission.room(head, there, free):
+                return head
+            chunk = min(head.known - head.swapped, budget)
+            budget -= chunk
+            free -= size(head.swapped + chunk)
+            there.append(head)
+        return None
 
     def _preempt(self, sequence: Sequence) -> None:
         self.preemptions += 1
@@ -252,14 +276,16 @@ class Batch:
     def _head(self) -> Sequence | None:
         """Return the head of the line, if anybody may start."""
         head = self._policy.peek()
-        if head is None:
-            return None
-        if head.id not in self.waiting:
+        return None if head is None else self._in_line(head, "at the head of")
+
+    def _in_line(self, told: Inference, where: str) -> Sequence:
+        """Return the sequence of an inference that the policy has in its line."""
+        if told.id not in self.waiting:
             raise EngineError(
-                f"policy {self._name} has {shown(head.id)} at the head of its line, "
+                f"policy {self._name} has {shown(told.id)} {where} its line, "
                 "which is not waiting"
             )
-        return self.waiting[head.id]
+        return self.waiting[told.id]
 
     def _victim(self) -> Sequence | None:
         """Return the running sequence that is to give way first."""

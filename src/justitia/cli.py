@@ -88,7 +88,8 @@ def run(
         are scaled down where the longest inference would not fit.
     policy
         A policy to run, several times for several: justitia, justitia-c, fcfs,
-        agent-fcfs, sjf, srjf, vtc (default: all).
+        agent-fcfs, sjf, srjf, vtc (default: these seven, the paper's), mlfq,
+        fairserve, ayo.
     tags
         agent (default): one tag for all of an agent. stage: one for each of its stages,
         for which the delay bound holds. Stronger than a policy's table in the file.

@@ -29,6 +29,11 @@ LARGEST_SEED = 2**63 - 1
 LEAST_DENSE, MOST_DENSE = 1e-6, 1e6
 """Beyond these, seconds are too coarse or too fine to tell two arrivals apart."""
 
+PAPER_POLICIES = (
+    "justitia", "justitia-c", "fcfs", "agent-fcfs", "sjf", "srjf", "vtc"
+)  # fmt: skip
+"""Those of the paper's main table, which run if no others are asked for."""
+
 _CHOICES: Mapping[str, Callable[[], Iterable[str]]] = {
     "engine": engine_names,
     "tags": lambda: ("agent", "stage"),
@@ -64,7 +69,7 @@ class RunSettings(BaseModel):
     engine: str = SimEngine.name
     preset: str | None = None
     model: str | None = None
-    policies: tuple[str, ...] = Field(default_factory=lambda: tuple(names()))
+    policies: tuple[str, ...] = PAPER_POLICIES
     tags: str | None = None
     admission: str = "none"
     preemption: str = "recompute"

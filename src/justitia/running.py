@@ -14,6 +14,7 @@ from justitia.engines.compare import Comparison, run_all
 from justitia.engines.document import Result, document, dumps
 from justitia.engines.foresight import Foresight, foresee
 from justitia.engines.registry import create_engine
+from justitia.engines.results import PICOSECONDS
 from justitia.engines.scenario import Scenario, build, step_seconds
 from justitia.engines.sim import Preset
 from justitia.experiments import check_installed
@@ -140,6 +141,12 @@ def _options(name: str, settings: RunSettings, preset: Preset) -> dict[str, obje
     if given.get("clock") == "nominal":
         given.setdefault("capacity", preset.capacity_tokens)
         given.setdefault("step_seconds", step_seconds(preset))
+    if "prefill_token_seconds" in options(name):
+        fixed = preset.step_fixed_ps + preset.step_sequence_ps
+        given.setdefault("prefill_seconds", fixed / PICOSECONDS)
+        given.setdefault(
+            "prefill_token_seconds", preset.step_prefill_token_ps / PICOSECONDS
+        )
     return given
 
 

@@ -16,7 +16,9 @@ The rules, which are vLLM's where it has any:
   nothing is left to run, no step is taken and the next is planned at once.
 - If nobody had to give way, the head of the line is started for as long as there are a
   seat, a token of the budget and room for it; the first that has no room ends it.
-- A policy that lets the waiting displace the running is asked before all that.
+- A policy that lets the waiting displace the running is asked before all that: the
+  longest front of its line that can be in the step is, at the cost of those that run
+  and that it puts behind the one that would have no room.
 - When all known tokens of a sequence are in the cache it produces one more (none if it
   wants none), and ends with its last.
 """
@@ -259,27 +261,47 @@ class Twin:
             self.fair.start(client.number, stage, cost, again=again)
 
     def displace(self) -> None:
-        while (head := self.policy.peek()) is not None:
-            job = self.line[head.id]
-            chunks = [(j, j.known - j.cached) for j in self.running]
-            budget = self.preset.max_num_batched_tokens - sum(c for _, c in chunks)
-            blocks = self.preset.capacity_tokens // self.preset.block_size
-            free = blocks - sum(self.blocks(j.cached + c) for j, c in chunks)
-            seat = len(self.running) < self.preset.max_num_seqs
-            if seat and budget > 0 and self.room(job, free):
+        """Make room for the first in line, then for the first two, and so on."""
+        count = 1
+        while self.policy.peek() and count <= len(self.line):
+            coming = [self.line[i.id] for i in self.policy.order()][:count]
+            chunks = {j: j.known - j.cached for j in self.running}
+            room = self.fit(coming, chunks)
+            if room is None:
                 return
+            if room:
+                count += 1
+                continue
             victim = next(self.policy.victims(), None)
-            if victim is None or not self.policy.preempts(head, victim):
+            if victim is None or not self.policy.preempts(coming[-1].told, victim):
                 return
             self.give_way(victim)
+            count = 1
 
-    def room(self, job: Job, free: int) -> bool:
-        """Whether the admission rule lets a job start."""
+    def fit(self, coming: list[Job], chunks: dict[Job, int]) -> bool | None:
+        """Whether the last has room beside all others; None: its prompt must wait."""
+        *first, last = coming
+        left = self.preset.max_num_batched_tokens - sum(chunks.values())
+        for job in first:
+            chunks[job] = min(job.known - job.saved, left)
+            left -= chunks[job]
+        if left <= 0:
+            return None if first else False
+        blocks = self.preset.capacity_tokens // self.preset.block_size
+        for job, chunk in chunks.items():
+            blocks -= self.blocks(job.cached + job.saved + chunk)
+        everybody = [*self.running, *first]
+        seat = len(everybody) < self.preset.max_num_seqs
+        return seat and self.room(last, blocks, everybody)
+
+    def room(self, job: Job, free: int, beside: list[Job] | None = None) -> bool:
+        """Whether the admission rule lets a job start beside others, or the running."""
+        beside = self.running if beside is None else beside
         if self.blocks(job.known) > free:
             return False
-        if not self.running or self.admission == "none":
+        if not beside or self.admission == "none":
             return True
-        everybody = [*self.running, job]
+        everybody = [*beside, job]
         if self.admission == "lookahead":
             return self.foresee(everybody)
         reserved = 0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from justitia import __version__
-from justitia.policy import names
+from justitia.config import PAPER_POLICIES
 from tests.face.builders import DATA, NO_DATA, agents_file
 from tests.face.conftest import Justitia
 
@@ -136,7 +136,7 @@ def test_every_key_is_there_in_order(
     agents_file("cancelled.jsonl", n=9, decode=500, cancel_after=6.0)
     content = run_json(justitia, *arguments)
     check(content, SCHEMA)
-    assert [run["policy"] for run in content["runs"]] == names()
+    assert [run["policy"] for run in content["runs"]] == list(PAPER_POLICIES)
 
 
 def test_what_the_keys_say(justitia: Justitia) -> None:
@@ -189,6 +189,22 @@ def test_options_are_those_that_the_policy_got(justitia: Justitia) -> None:
         {},
         {"by": "cost"},
     ]
+
+
+def test_the_time_of_a_prompt_is_the_presets(justitia: Justitia) -> None:
+    Path("c.toml").write_text(
+        'policies = ["mlfq", "fairserve"]\n[policy.mlfq]\nprefill_token_seconds = 1\n'
+    )
+    known = ("--preset", "llama-7b-a100-40g", "--agents", "2")
+    mlfq, fairserve = run_json(justitia, "--config", "c.toml", *known)["runs"]
+    assert mlfq["options"] == {
+        "prefill_token_seconds": 1,
+        "prefill_seconds": 0.01182318,
+    }
+    assert fairserve["options"] == {}
+    (run,) = run_json(justitia, "--policy", "mlfq", *known)["runs"]
+    assert run["options"]["prefill_token_seconds"] == 5.506e-05
+    assert run["policy"] == "mlfq"  # sim displaces: nothing is missing
 
 
 @pytest.mark.parametrize("workload", ["paper", "agents"])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from justitia.config import KEYS, ConfigError, RunSettings, load
+from justitia.config import KEYS, PAPER_POLICIES, ConfigError, RunSettings, load
 from justitia.engines.sim import preset_names
 from justitia.policy import names
 from tests.face.builders import agents_file, toml
@@ -23,7 +23,7 @@ LAYERS: dict[str, tuple[Any, ...]] = {
     "engine": ("engine", "sim", "vllm", "sglang", "openai"),
     "preset": ("preset", None, *preset_names()[::2][:2], "./small.toml"),
     "model": ("model", None, "a/model", "./b", "c"),
-    "policy": ("policies", tuple(names()), "vtc", "fcfs,sjf", "srjf"),
+    "policy": ("policies", PAPER_POLICIES, "vtc", "fcfs,sjf", "srjf"),
     "tags": ("tags", None, "stage", "agent", "stage"),
     "admission": ("admission", "none", "prompt", "predicted", "max"),
     "preemption": ("preemption", "recompute", "swap", "recompute", "swap"),
@@ -137,10 +137,10 @@ def test_other_variables_are_left_alone() -> None:
         ),
         (
             '[policy.justitia]\ntags = "stage"',
-            tuple(names()),
+            PAPER_POLICIES,
             {"justitia": {"tags": "stage"}},
         ),
-        ('policy.sjf.by = "cost"', tuple(names()), {"sjf": {"by": "cost"}}),
+        ('policy.sjf.by = "cost"', PAPER_POLICIES, {"sjf": {"by": "cost"}}),
     ],
 )  # fmt: skip
 def test_policies_in_the_file(

@@ -320,6 +320,7 @@ class Queues(Model):
         ratio: int = 2,
         levels: float = float("inf"),
         prefill: tuple[Number, Number] = (0.0118, 0.000055),
+        *,
         patience: Number = 3,
         period: int = 1000,
     ) -> None:
@@ -330,6 +331,7 @@ class Queues(Model):
         self.used: dict[str, Fraction] = {}
         self.seen: dict[str, Fraction] = {}
         self.stepped: set[str] = set()
+        self.computing: set[str] = set()
         self.now = Fraction(0)
         self.steps = 0
 
@@ -338,9 +340,10 @@ class Queues(Model):
         return next(level for level, queue in self.queues.items() if name in queue)
 
     def key(self, item: Item) -> tuple[Number, ...]:
-        """Return the queue and the place in it."""
+        """Return the queue and the place in it; what computes a prompt goes first."""
         level = self.level(item.id)
-        return (level, self.queues[level].index(item.id))
+        place = self.queues[level].index(item.id)
+        return (0, level, place) if item.id in self.computing else (1, level, place)
 
     def submit(self, name: str, agent: str, p: int, d: int, stage: int) -> None:
         """Let it join."""
@@ -351,6 +354,16 @@ class Queues(Model):
             level += 1
         self.queues.setdefault(level, []).append(name)
         self.used[name], self.seen[name] = Fraction(0), self.now
+
+    def start(self, name: str) -> None:
+        """Let it compute."""
+        super().start(name)
+        self.computing.add(name)
+
+    def requeue(self, name: str) -> None:
+        """Let it compute no more."""
+        super().requeue(name)
+        self.computing.discard(name)
 
     def front(self, name: str, level: int) -> None:
         """Move one to the front of a queue."""
@@ -363,6 +376,7 @@ class Queues(Model):
         there = {n for n, i in self.items.items() if i.running}
         there &= prefill.keys() | decode.keys()
         self.stepped |= there
+        self.computing -= there & decode.keys()
         self.steps += bool(there)
         if there and self.steps % self.period == 0:
             for name in self.ranked():
@@ -393,6 +407,7 @@ class Queues(Model):
         """Take one out."""
         self.queues[self.level(name)].remove(name)
         self.stepped.discard(name)
+        self.computing.discard(name)
 
     def finish(self, name: str) -> None:
         """Note that it ended."""
@@ -408,7 +423,8 @@ class Queues(Model):
 
     def preempts(self, waiting: str, running: str) -> bool:
         """Return whether the first is in a higher queue."""
-        return self.level(waiting) < self.level(running)
+        higher = self.level(waiting) < self.level(running)
+        return higher and running not in self.computing
 
 
 class Weighted(Model):
@@ -496,7 +512,7 @@ class Weighted(Model):
             kind, stage = item.agent.kind, item.stage
             self.ended.append((kind, stage, work))
             like = [w for k, s, w in self.ended if (k, s) == (kind, stage)]
-            usual = sum(like) / len(like)
+            usual = sum(like, Fraction(0)) / len(like)
             self.counter[item.agent.seq] += work / usual / Fraction(item.agent.weight)
 
     def leave(self, name: str) -> None:
@@ -685,7 +701,7 @@ MODELS: dict[str, Callable[[], Model]] = {
     "justitia-stage-reserved": lambda: Pampering(by_stage=True, work=reserved),
     "justitia-c": lambda: Pampering(work=compute),
     "mlfq": Queues,
-    "mlfq-short": lambda: Queues(2, 3, 4, (1, Fraction(3, 2)), 6, 3),
+    "mlfq-short": lambda: Queues(2, 3, 4, (1, Fraction(3, 2)), patience=6, period=3),
     "fairserve": Weighted,
     "fairserve-strict": lambda: Weighted((Fraction(1, 2), 3), (2, 4), 7, 5),
     "ayo": ByDepth,

@@ -67,7 +67,8 @@ EVERYWHERE: dict[str, Callable[[Anything], object]] = {
     "entry.charge": lambda p: setattr(entry(p, "A/0"), "charge", -1),
 }
 POLICIES = (
-    "fcfs", "sjf", "agent-fcfs", "srjf", "vtc", "justitia", "justitia-stage"
+    "fcfs", "sjf", "agent-fcfs", "srjf", "vtc", "justitia", "justitia-stage", "mlfq",
+    "fairserve", "ayo",
 )  # fmt: skip
 
 
@@ -100,7 +101,9 @@ GROUPS: dict[str, Callable[[Anything], object]] = {
 
 
 @pytest.mark.parametrize("what", GROUPS)
-@pytest.mark.parametrize("variant", ["agent-fcfs", "srjf", "vtc", "justitia"])
+@pytest.mark.parametrize(
+    "variant", ["agent-fcfs", "srjf", "vtc", "justitia", "fairserve", "ayo"]
+)
 def test_corrupted_groups(variant: str, what: str) -> None:
     policy = books(variant)
     GROUPS[what](policy)
@@ -170,6 +173,63 @@ def test_corrupted_counters(what: str) -> None:
     COUNTERS[what](policy)
     with pytest.raises(AssertionError):
         policy._check()
+
+
+QUEUES: dict[str, Callable[[Anything], object]] = {
+    "now": lambda p: setattr(p, "_now", -1),
+    "told": lambda p: setattr(p, "_told", 99),
+    "front": lambda p: setattr(p, "_front", 1),
+    "back": lambda p: setattr(p, "_back", -1),
+    "level": lambda p: setattr(entry(p, "A/0"), "level", -1),
+    "level too low": lambda p: setattr(entry(p, "A/0"), "level", 9),
+    "place": lambda p: setattr(entry(p, "A/0"), "place", 99),
+    "place twice": lambda p: setattr(entry(p, "A/0"), "place", p._waiting["B/0"].place),
+    "used": lambda p: setattr(entry(p, "A/0"), "used", -1),
+    "seen": lambda p: setattr(entry(p, "A/0"), "seen", 10**15),
+    "computing": lambda p: setattr(entry(p, "A/1"), "computing", True),
+    "stepped": lambda p: p._stepped.update({stranger(p): None}),
+}
+
+
+@pytest.mark.parametrize("what", QUEUES)
+def test_corrupted_queues(what: str) -> None:
+    policy = books("mlfq-short")
+    QUEUES[what](policy)
+    with pytest.raises(AssertionError):
+        policy._check()
+
+
+THROTTLES: dict[str, Callable[[Anything], object]] = {
+    "counter": lambda p: setattr(p._accounts["B"], "counter", -1),
+    "weight": lambda p: setattr(p._accounts["A"], "weight", 9),
+    "running": lambda p: setattr(p._accounts["A"], "running", 0),
+    "held": lambda p: setattr(p._accounts["B"], "held", True),
+    "calls": lambda p: p._accounts["A"].calls.extend((1, 0)),
+    "calls to come": lambda p: p._accounts["A"].calls.append(9),
+    "look": lambda p: setattr(p, "_look", 9),
+    "kinds": lambda p: p._kinds.update(dict.fromkeys(range(1001))),
+    "usual": lambda p: p._usual.update({("", 0): (0, 1)}),
+    "usual of none": lambda p: p._usual.update({("", 0): (1, 0)}),
+}
+
+
+@pytest.mark.parametrize("what", THROTTLES)
+def test_corrupted_throttling(what: str) -> None:
+    policy = books("fairserve-strict")
+    THROTTLES[what](policy)
+    with pytest.raises(AssertionError):
+        policy._check()
+
+
+def test_who_is_throttled_is_looked_at_in_time() -> None:
+    policy: Anything = queue(make("fairserve-strict"), agent("A"), runs=3)
+    policy.refuse("A/0")
+    policy._check()
+    assert policy._accounts["A"].held
+    for wrong in (None, 0, 99):
+        policy._look = wrong
+        with pytest.raises(AssertionError):
+            policy._check()
 
 
 def test_who_left_the_line_last_is_known() -> None:

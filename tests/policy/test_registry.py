@@ -8,7 +8,10 @@ from justitia.policy import Policy, PolicyError, create, names, register, regist
 from justitia.policy.fcfs import FCFS
 from tests.policy.builders import NOT_IDS, Anything, agent, label, line, queue
 
-BUILT_IN = ["justitia", "justitia-c", "fcfs", "agent-fcfs", "sjf", "srjf", "vtc"]
+BUILT_IN = [
+    "justitia", "justitia-c", "fcfs", "agent-fcfs", "sjf", "srjf", "vtc", "mlfq",
+    "fairserve", "ayo",
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,11 @@
 """What the paper of the virtual token counter promises, and our copy of it does."""
 
+import csv
+from collections import Counter, deque
 from copy import deepcopy
 from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -202,3 +206,113 @@ def test_the_line_after_some_starts(starts: int) -> None:
         policy.pop()
     twin = deepcopy(policy)
     assert line(policy) == drain(twin)
+
+
+# The line, walked lazily ----------------------------------------------------------
+
+
+@given(
+    prompts=st.lists(
+        st.lists(st.integers(0, 9), min_size=1, max_size=4), min_size=1, max_size=6
+    ),
+    events=st.lists(
+        st.tuples(
+            st.sampled_from(["start", "serve", "back", "end"]), st.integers(0, 9)
+        ),
+        max_size=20,
+    ),
+    weights=st.lists(st.sampled_from([1, 2, Fraction(1, 3)]), min_size=6, max_size=6),
+)
+def test_the_line_is_what_pop_gives_however_outdated_it_is(
+    prompts: list[list[int]], events: list[tuple[str, int]], weights: list[Fraction]
+) -> None:
+    """A walk takes agents from a line in which their counters are old ones."""
+    policy = create("vtc")
+    for number, (sizes, weight) in enumerate(zip(prompts, weights, strict=False)):
+        policy.arrive(agent(f"{number}", weight=weight))
+        for index, p in enumerate(sizes):
+            policy.submit(Inference(f"{number}/{index}", f"{number}", p, 5))
+    for what, index in events:
+        waiting = [item.id for item in policy.order()]
+        running = [item.id for item in policy.victims()]
+        if what == "start" and waiting:
+            policy.start(waiting[index % len(waiting)])
+        elif what == "serve":
+            policy.serve(Step(decode=dict.fromkeys(running, 1 + index % 3)))
+        elif what == "back" and running:
+            policy.requeue(running[index % len(running)])
+        elif what == "end" and running:
+            policy.finish(running[index % len(running)])
+        assert line(policy) == drain(deepcopy(policy))
+
+
+def test_a_look_at_the_head_does_not_disturb_a_walk() -> None:
+    policy = queue("vtc", agent("A"), agent("B"), agent("C"), runs=3, p=5)
+    policy.start("A/0")
+    policy.serve(decode(A__0=3))
+    walk, ids = policy.order(), []
+    for item in walk:
+        assert policy.peek() is not None
+        ids.append(item.id)
+    assert ids == line(policy)
+
+
+# Its own trace --------------------------------------------------------------------
+
+TRACE = Path(__file__).parents[2].parent / "shared" / "data" / "vtc" / "real_trace.csv"
+
+
+def test_on_its_own_trace_the_backlogged_get_the_same_service() -> None:
+    """Agents that were backlogged together for a while were served alike meanwhile.
+
+    The paper's bound for any such while, 2 max(w_p L, w_q M): L the longest prompt, and
+    M the tokens in a batch at most.
+    """
+    slots = 8  # so that most agents are backlogged most of the time
+    if not TRACE.is_file():
+        pytest.skip("VTC's trace is not beside this checkout")
+    with TRACE.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    calls = [
+        Inference(
+            r["req_id"], r["adapter_dir"], int(r["prompt_len"]), int(r["output_len"])
+        )
+        for r in rows
+    ]
+    policy = create("vtc")
+    for who in sorted({call.agent for call in calls}):
+        policy.arrive(agent(who))
+    coming = deque(zip((float(r["req_time"]) for r in rows), calls, strict=True))
+    left: dict[str, int] = {}
+    waiting: Counter[str] = Counter()
+    service: Counter[str] = Counter()
+    since: dict[tuple[str, str], int] = {}  # service apart when both began to wait
+    now, worst, held = 0.0, 0, 0
+    while coming or left or waiting.total():
+        while coming and coming[0][0] <= now:
+            call = coming.popleft()[1]
+            policy.submit(call)
+            waiting[call.agent] += 1
+        while len(left) < slots and (head := policy.pop()) is not None:
+            waiting[head.agent] -= 1
+            left[head.id] = head.decode_tokens
+            service[head.agent] += head.prompt_tokens
+        batch = [(calls[int(name)], more) for name, more in left.items()]
+        held = max(
+            held, sum(c.prompt_tokens + c.decode_tokens - more + 1 for c, more in batch)
+        )
+        policy.serve(Step(decode=dict.fromkeys(left, 1)))
+        for name in list(left):
+            service[rows[int(name)]["adapter_dir"]] += 2
+            left[name] -= 1
+            if left[name] <= 0:
+                del left[name]
+                policy.finish(name)
+        now += 0.05
+        backlogged = sorted(who for who, count in waiting.items() if count)
+        pairs = set(combinations(backlogged, 2))
+        since = {pair: since[pair] for pair in since if pair in pairs}
+        for one, other in pairs:
+            apart = service[one] - service[other]
+            worst = max(worst, abs(apart - since.setdefault((one, other), apart)))
+    assert 0 < worst <= 2 * max(*(call.prompt_tokens for call in calls), 2 * held)

@@ -72,7 +72,10 @@ def test_another_cost_model() -> None:
     briefly(ByReservedCost)
 
 
-@pytest.mark.parametrize("name", ["fcfs", "sjf", "agent-fcfs", "srjf", "vtc"])
+OTHERS = ["fcfs", "sjf", "agent-fcfs", "srjf", "vtc", "mlfq", "fairserve", "ayo"]
+
+
+@pytest.mark.parametrize("name", OTHERS)
 def test_other_orders_keep_their_books(name: str) -> None:
     """All but the fair order is asked of every scheduler."""
     briefly(
@@ -80,7 +83,7 @@ def test_other_orders_keep_their_books(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["fcfs", "sjf", "agent-fcfs", "srjf", "vtc"])
+@pytest.mark.parametrize("name", OTHERS)
 def test_other_orders_are_not_fair(name: str) -> None:
     fails(lambda: create(name), "out of order")
 

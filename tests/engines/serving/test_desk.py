@@ -50,6 +50,15 @@ def test_an_agent_comes_grows_and_goes() -> None:
     assert office.ask("revise", id="a", cost=1)["status"] == 404
 
 
+@pytest.mark.parametrize(
+    ("policy", "limits"), [("mlfq", "non-preemptive"), ("vtc", "")]
+)
+def test_what_the_engine_cannot_do_of_a_policy_is_told(
+    policy: str, limits: str
+) -> None:
+    assert Office(policy).desk.state()["limits"] == limits
+
+
 def test_the_stages_costs_are_enough() -> None:
     office = Office()
     assert office.ask("announce", id=7, stage_costs=[5, 10])["id"] == "7"

@@ -6,10 +6,13 @@ import pytest
 
 from justitia.engines import EngineError, RunRecord
 from justitia.engines.base import conserved
+from justitia.engines.document import Result, document
+from justitia.engines.scenario import Scenario
 from justitia.engines.serving.run import MOST_FRUITLESS, LiveRun
-from justitia.policy import Inference, create
-from justitia.policy.fcfs import FCFS
+from justitia.engines.summary import summarise
+from justitia.policy import create, names
 from justitia.predictors import Oracle
+from justitia.tables import show
 from justitia.workloads import AgentSpec, InferenceSpec
 from tests.engines.build import make_agent
 from tests.engines.serving.fake import FakeBackend
@@ -175,13 +178,20 @@ def test_what_gives_way_is_counted_and_served_once() -> None:
     assert record.agents[0].cost == 2 * (3 * 4 + 10)
 
 
-def test_a_policy_that_would_displace_is_named_as_what_it_is() -> None:
-    class Displacing(FCFS):
-        def preempts(self, waiting: Inference, running: Inference) -> bool:
-            return True
-
-    record = run_on(FakeBackend(Displacing()), [make_agent("a", (1, 1))])
-    assert record.limits == "non-preemptive"
+@pytest.mark.parametrize("name", names())
+def test_a_policy_that_would_displace_is_named_as_what_it_is(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the record, and so in every table and in the JSON."""
+    agents = (make_agent("a", (3, 2)),)
+    record = run_on(FakeBackend(create(name)), agents)
+    result = Result(name, {}, record, summarise(record, None))
+    label = "mlfq (non-preemptive)" if name == "mlfq" else name
+    show("a run", [result])
+    assert capsys.readouterr().out.count(f"\n{label}  ") == 3
+    scenario = Scenario(agents, "made up", "burst", None, None, 7)
+    content = document(scenario, [result], version="1", engine={}, predictor="oracle")
+    assert [run["policy"] for run in content["runs"]] == [label]
 
 
 # Engines at fault ---------------------------------------------------------------------

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from justitia.engines import EngineError, RunRecord
 from justitia.engines.base import conserved
+from justitia.engines.limits import displaces
 from justitia.engines.records import InferenceRecord
 from justitia.engines.sim import PREEMPTIONS, RULES, SimEngine, load_preset
 from justitia.policy import (
@@ -142,7 +143,10 @@ def test_a_run_repeats_to_the_last_bit() -> None:
     assert repr(first) == repr(second)
 
 
-@pytest.mark.parametrize("name", names())
+ADDITIVE = [name for name in names() if create(name).additive]
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
 def test_equal_steps_are_told_at_once(name: str) -> None:
     """Otherwise a long run takes minutes. `test_twin` says that it changes nothing."""
     policy = create(name)
@@ -161,7 +165,7 @@ def test_equal_steps_are_told_at_once(name: str) -> None:
     assert [sum(step.decode.values()) for step in served] == [2, 998, 300]
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", ADDITIVE)
 def test_a_full_engine_skips_whoever_waits(name: str) -> None:
     policy = create(name)
     calls: list[int] = []
@@ -721,11 +725,38 @@ def test_seats_and_the_budget_are_room_too(changed: dict[str, int]) -> None:
     assert record.preemptions == 1
 
 
-def test_policies_here_displace_nobody() -> None:
-    assert not any(
-        type(create(name)).preempts is not Policy.preempts for name in names()
-    )
-    assert all(policy.preempts is not Policy.preempts for policy in DISPLACERS)
+@pytest.mark.parametrize("preemption", PREEMPTIONS)
+def test_all_that_are_urgent_take_their_places_in_one_step(preemption: str) -> None:
+    """And no more than they need: the last two of five go, the newest first."""
+    agents = [
+        make_agent("long", *[(20, 9)] * 5),
+        make_agent("short", (10, 2), (11, 2), (12, 2), at=3),
+    ]
+    preset = make_preset(blocks=115)
+    record = run_sim(agents, Urgent(), preset=preset, preemption=preemption)
+    starts = {i.id: i.start_step for i in record.inferences}
+    assert [starts[f"short/{n}"] for n in range(3)] == [3, 3, 3]
+    assert [inference(record, f"long/{n}").preempted for n in range(5)] == [
+        0, 0, 0, 1, 1
+    ]  # fmt: skip
+
+
+def test_a_prompt_that_takes_the_budget_displaces_for_itself_only() -> None:
+    agents = [
+        make_agent("long", (30, 30), (30, 30)),
+        make_agent("short", (20, 2), (21, 2), at=5),
+    ]
+    preset = make_preset(budget=22)
+    record = run_sim(agents, Urgent(), preset=preset)
+    first, second = inference(record, "short/0"), inference(record, "short/1")
+    assert (first.start_step, first.preempted) == (5, 0)
+    assert second.start_step is not None
+    assert second.start_step > 5
+
+
+def test_one_policy_here_displaces() -> None:
+    assert [name for name in names() if displaces(create(name))] == ["mlfq"]
+    assert all(map(displaces, (policy() for policy in DISPLACERS)))
 
 
 # --- what is asked of it ------------------------------------------------------------

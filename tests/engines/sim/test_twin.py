@@ -34,6 +34,24 @@ POLICIES |= {
     "justitia reserved": named("justitia", cost="reserved"),
     "sjf cost": named("sjf", by="cost"),
     "vtc prices": named("vtc", prompt_price=0, decode_price=3),
+    "mlfq short": named(
+        "mlfq",
+        quantum=Fraction(3, 10**6),
+        prefill_seconds=0,
+        prefill_token_seconds=Fraction(1, 10**6),
+        starvation_seconds=Fraction(20, 10**6),
+        starvation_steps=5,
+    ),
+    "mlfq two levels": named(
+        "mlfq", quantum=Fraction(5, 10**6), levels=2, prefill_token_seconds=0
+    ),
+    "fairserve strict": named(
+        "fairserve",
+        user_limit=2,
+        app_limit=4,
+        window=Fraction(30, 10**6),
+        overload_seconds=Fraction(9, 10**6),
+    ),
     "throttled": Throttled,
     "one by one": OneByOne,
     "sulky": Sulky,
