@@ -10,10 +10,10 @@ _WORK = KVTokenTime()
 
 
 class Observed(Policy):
-    """Does what another policy does."""
+    """Does what another policy, its ``inner``, does."""
 
     def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+        self.inner = policy
         self.name = policy.name
         self.cost_model = policy.cost_model
         self.static_order = policy.static_order
@@ -21,66 +21,66 @@ class Observed(Policy):
 
     def arrive(self, agent: Agent) -> None:
         """Pass it on."""
-        self._policy.arrive(agent)
+        self.inner.arrive(agent)
 
     def submit(self, inference: Inference) -> None:
         """Pass it on."""
-        self._policy.submit(inference)
+        self.inner.submit(inference)
 
     def start(self, inference_id: str) -> Inference:
         """Pass it on."""
-        return self._policy.start(inference_id)
+        return self.inner.start(inference_id)
 
     def serve(self, step: Step) -> None:
         """Pass it on."""
-        self._policy.serve(step)
+        self.inner.serve(step)
 
     def requeue(self, inference_id: str) -> None:
         """Pass it on."""
-        self._policy.requeue(inference_id)
+        self.inner.requeue(inference_id)
 
     def finish(self, inference_id: str) -> bool:
         """Pass it on."""
-        return self._policy.finish(inference_id)
+        return self.inner.finish(inference_id)
 
     def leave(self, agent_id: str) -> bool:
         """Pass it on."""
-        return self._policy.leave(agent_id)
+        return self.inner.leave(agent_id)
 
     def revise(self, agent_id: str, cost: Number) -> None:
         """Pass it on."""
-        self._policy.revise(agent_id, cost)
+        self.inner.revise(agent_id, cost)
 
     def peek(self) -> Inference | None:
         """Pass it on."""
-        return self._policy.peek()
+        return self.inner.peek()
 
     def order(self) -> Iterator[Inference]:
         """Pass it on."""
-        return self._policy.order()
+        return self.inner.order()
 
     def victims(self) -> Iterator[Inference]:
         """Pass it on."""
-        return self._policy.victims()
+        return self.inner.victims()
 
     def refuse(self, inference_id: str) -> None:
         """Pass it on."""
-        self._policy.refuse(inference_id)
+        self.inner.refuse(inference_id)
 
     def advance(self, seconds: Number) -> None:
         """Pass it on."""
-        self._policy.advance(seconds)
+        self.inner.advance(seconds)
 
     def preempts(self, waiting: Inference, running: Inference) -> bool:
         """Pass it on."""
-        return self._policy.preempts(waiting, running)
+        return self.inner.preempts(waiting, running)
 
     def tag(self, agent_id: str) -> Number | None:
         """Pass it on."""
-        return self._policy.tag(agent_id)
+        return self.inner.tag(agent_id)
 
     def _check(self) -> None:
-        self._policy._check()
+        self.inner._check()
 
 
 class Recorder(Observed):
@@ -166,19 +166,19 @@ class Stopwatch(Observed):
     def arrive(self, agent: Agent) -> None:
         """Pass it on, timed."""
         begin = perf_counter_ns()
-        self._policy.arrive(agent)
+        self.inner.arrive(agent)
         self.nanoseconds += perf_counter_ns() - begin
 
     def submit(self, inference: Inference) -> None:
         """Pass it on, timed."""
         begin = perf_counter_ns()
-        self._policy.submit(inference)
+        self.inner.submit(inference)
         self.nanoseconds += perf_counter_ns() - begin
 
     def start(self, inference_id: str) -> Inference:
         """Pass it on, timed."""
         begin = perf_counter_ns()
-        started = self._policy.start(inference_id)
+        started = self.inner.start(inference_id)
         self.nanoseconds += perf_counter_ns() - begin
         self.starts += 1
         return started
@@ -186,38 +186,38 @@ class Stopwatch(Observed):
     def serve(self, step: Step) -> None:
         """Pass it on, timed."""
         begin = perf_counter_ns()
-        self._policy.serve(step)
+        self.inner.serve(step)
         self.nanoseconds += perf_counter_ns() - begin
 
     def finish(self, inference_id: str) -> bool:
         """Pass it on, timed."""
         begin = perf_counter_ns()
-        known = self._policy.finish(inference_id)
+        known = self.inner.finish(inference_id)
         self.nanoseconds += perf_counter_ns() - begin
         return known
 
     def leave(self, agent_id: str) -> bool:
         """Pass it on, timed."""
         begin = perf_counter_ns()
-        known = self._policy.leave(agent_id)
+        known = self.inner.leave(agent_id)
         self.nanoseconds += perf_counter_ns() - begin
         return known
 
     def peek(self) -> Inference | None:
         """Pass it on, timed."""
         begin = perf_counter_ns()
-        head = self._policy.peek()
+        head = self.inner.peek()
         self.nanoseconds += perf_counter_ns() - begin
         return head
 
     def refuse(self, inference_id: str) -> None:
         """Pass it on, timed."""
         begin = perf_counter_ns()
-        self._policy.refuse(inference_id)
+        self.inner.refuse(inference_id)
         self.nanoseconds += perf_counter_ns() - begin
 
     def advance(self, seconds: Number) -> None:
         """Pass it on, timed."""
         begin = perf_counter_ns()
-        self._policy.advance(seconds)
+        self.inner.advance(seconds)
         self.nanoseconds += perf_counter_ns() - begin

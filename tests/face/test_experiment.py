@@ -103,9 +103,10 @@ def test_all_says_what_it_left_out(
     justitia: Justitia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from justitia import experimenting
+    from justitia.experiments import EXPERIMENTS
 
     monkeypatch.setattr("justitia.predictors.extra.LIBRARIES", ("nowhere_to_be_found",))
-    few = {name: experimenting.EXPERIMENTS[name] for name in ("noise", "predictor")}
+    few = {name: EXPERIMENTS[name] for name in ("noise", "predictor")}
     monkeypatch.setattr(experimenting, "EXPERIMENTS", few)
     ran = justitia("experiment", "all", *NOISE[2:])
     assert ran.code == 0, ran.err
