@@ -6,11 +6,11 @@ from justitia.engines.summary import BASELINE
 from justitia.experiments import paper
 from justitia.experiments.cells import Cell
 from justitia.experiments.compared import change, over_seeds
-from justitia.experiments.drawing import colour
+from justitia.experiments.drawing import GRID, colour
 from justitia.experiments.estimate import Estimate
 from justitia.experiments.scope import Scope
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
-from justitia.experiments.table import Column, Table, Value
+from justitia.experiments.table import Column, Table, Value, number
 from justitia.experiments.words import percent, side
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def _figure(tables: dict[str, Table]) -> Figure:
                 assert isinstance(mean, Estimate)
                 axes.bar(
                     place, mean.mean, width=0.66, color=fills[place], yerr=mean.half,
-                    error_kw={"ecolor": "#8a939d", "elinewidth": 1.1, "capsize": 2},
+                    error_kw={"ecolor": GRID, "elinewidth": 1.1, "capsize": 2},
                 )  # fmt: skip
             axes.set_xticks(
                 range(len(table.rows)),
@@ -176,7 +176,8 @@ def _figure(tables: dict[str, Table]) -> Figure:
                  "reserving": "memory reserved"}[setting], fontsize=9,
             )  # fmt: skip
             axes.grid(axis="x", visible=False)
-            axes.set_ylim(0)
+            highest = max(number(row["mean"]) for row in table.rows)
+            axes.set_ylim(0, 1.35 * highest)  # a wide interval is cut off
         every[0].set_ylabel("mean JCT, s")
 
     return Figure(

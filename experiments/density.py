@@ -154,8 +154,8 @@ def _figure(rows: list[dict[str, Value]]) -> Figure:
                 )
         left.set(xlabel="density", ylabel="mean JCT, s")
         right.set(xlabel="density", ylabel="agents later than under VTC, %")
-        left.set_ylim(0)
-        right.set_ylim(0)
+        left.set_ylim(0, 1.35 * max(number(row["mean"]) for row in rows))
+        right.set_ylim(0, 100)
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=5)
 

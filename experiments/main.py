@@ -8,7 +8,7 @@ from justitia.engines.summary import BASELINE
 from justitia.experiments import paper
 from justitia.experiments.cells import Cell
 from justitia.experiments.compared import over_seeds
-from justitia.experiments.drawing import colour, dash, outside_legend
+from justitia.experiments.drawing import GRID, INK, colour, dash, outside_legend
 from justitia.experiments.estimate import Estimate
 from justitia.experiments.scope import PRESETS, Scope, size_of
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
@@ -237,35 +237,40 @@ def _figures(scope: Scope, outcomes: Outcomes, shown: Rows) -> list[Figure]:
                     color=("#2f7fb8", "#e8a13a", "#d1495b", "#7a828c")[place],
                 )  # fmt: skip
         ends = [min(t for t in theirs if t), max(t for t in theirs if t)]
-        axes.plot(ends, ends, color="#8a939d", linewidth=0.9)
+        axes.plot(ends, ends, color=GRID, linewidth=0.9)
         axes.set(xscale="log", yscale="log", xlabel="JCT under VTC, s")
         axes.set_ylabel("JCT under Justitia, s")
         axes.legend(title="below the line: sooner", loc="upper left")
 
     def draw_means(figure: "Drawing") -> None:
         axes = figure.subplots()
-        order = sorted(shown, key=lambda name: -number(shown[name]["mean"]))
-        baseline = number(shown[BASELINE]["mean"])
+        # Runs of one seed are compared with one another, so that the intervals are
+        # those of the ratio.
+        gains = {name: shown[name]["gain"] for name in shown}
+        order = sorted(gains, key=lambda name: number(gains[name]))
+        longest = 0.0
         for place, name in enumerate(order):
-            mean = shown[name]["mean"]
-            assert isinstance(mean, Estimate)
+            gain = gains[name]
+            assert isinstance(gain, Estimate)
             axes.barh(
-                place, mean.mean / baseline, height=0.62, color=colour(name),
-                xerr=None if mean.half is None else mean.half / baseline,
-                error_kw={"ecolor": "#8a939d", "elinewidth": 1.1, "capsize": 2},
+                place, 1 - gain.mean, height=0.62, color=colour(name), xerr=gain.half,
+                error_kw={"ecolor": GRID, "elinewidth": 1.1, "capsize": 2},
             )  # fmt: skip
+            longest = max(longest, 1 - gain.mean)
             theirs = paper.MEAN_JCT.get(name)
             if theirs is not None:
                 axes.plot(
                     theirs / paper.MEAN_JCT[BASELINE], place, marker="D",
                     markersize=5, markerfacecolor="none", markeredgewidth=1.3,
-                    color="#24292f", label="the paper" if name == BASELINE else None,
+                    color=INK, linestyle="none",
+                    label="the paper" if name == BASELINE else None,
                 )  # fmt: skip
         axes.set_yticks(range(len(order)), order)
-        axes.axvline(1, color="#8a939d", linewidth=0.9)
+        axes.set_xlim(0, 1.25 * max(longest, 1.1))  # a wide interval is cut off
+        axes.axvline(1, color=GRID, linewidth=0.9)
         axes.set_xlabel("mean JCT over VTC's")
         axes.grid(axis="y", visible=False)
-        axes.legend(loc="lower right")
+        axes.legend(loc="upper right")
 
     seeds = f"all {scope.seeds} seeds together" if scope.seeds > 1 else "one seed"
     return [

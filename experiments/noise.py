@@ -6,7 +6,7 @@ from justitia.engines.summary import BASELINE
 from justitia.experiments import paper
 from justitia.experiments.cells import Cell
 from justitia.experiments.compared import change, over_seeds
-from justitia.experiments.drawing import colour, dash
+from justitia.experiments.drawing import INK, colour, dash
 from justitia.experiments.estimate import Estimate, estimate
 from justitia.experiments.scope import Scope
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
@@ -127,7 +127,7 @@ def _figure(rows: dict[str, list[dict[str, Value]]]) -> Figure:
             )  # fmt: skip
         axes.plot(
             3, 100 * paper.NOISE_COSTS, marker="D", markerfacecolor="none",
-            markeredgewidth=1.3, color="#24292f", linestyle="none", label="the paper",
+            markeredgewidth=1.3, color=INK, linestyle="none", label="the paper",
         )  # fmt: skip
         axes.set(xlabel="λ", ylabel="mean JCT against exact, %")
         axes.legend(loc="upper left")

@@ -1,11 +1,21 @@
 """A report as one page of HTML that needs nothing from outside."""
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
 from justitia.experiments.section import Section
 
 TEMPLATE = "report.html.j2"
+
+
+def tied(text: str) -> str:
+    """Return text in which no line ends between a figure and its unit.
+
+    >>> tied("by 7 % in 3 s") == "by 7\u00a0% in 3\u00a0s"
+    True
+    """
+    return re.sub(r"(?<=\d) (?=(%|s|ms|µs)\b|%)", "\u00a0", text)
 
 
 def report(
@@ -42,8 +52,9 @@ def report(
     source = resources.files("justitia.experiments").joinpath(TEMPLATE)
     page = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    ).from_string(source.read_text("utf-8"))
-    return page.render(
+    )
+    page.filters["tied"] = tied
+    return page.from_string(source.read_text("utf-8")).render(
         sections=sections,
         drawn={name: Markup(svg) for name, svg in drawn.items()},
         heading=heading,

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from justitia.experiments.cells import Cell, cell
-from justitia.experiments.drawing import colour, dash
+from justitia.experiments.drawing import INK, colour, dash
 from justitia.experiments.estimate import Estimate, estimate
 from justitia.experiments.scope import PRESETS, Scope
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
@@ -206,7 +206,7 @@ def _lag_figure(lags: list[dict[str, Value]]) -> Figure:
                 marker="o", markersize=4, capsize=2,
                 label=f"one tag {'an' if tags == 'agent' else 'a'} {tags}",
             )  # fmt: skip
-        axes.axhline(0, color="#24292f", linewidth=1)
+        axes.axhline(0, color=INK, linewidth=1)
         axes.text(
             1, 0, "Theorem B ", fontsize=8, ha="right", va="bottom",
             transform=axes.get_yaxis_transform(),

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from justitia.experiments.cells import Cell, cell
-from justitia.experiments.drawing import colour, dash
+from justitia.experiments.drawing import GRID, colour, dash
 from justitia.experiments.estimate import Estimate, estimate
 from justitia.experiments.scope import PRESETS, Scope
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
@@ -158,15 +158,15 @@ def _figure(results: dict[str, list[dict[str, object]]]) -> Figure:
                                   ("bound", "bound", "-")):  # fmt: skip
             at = staged[key]
             if isinstance(at, float):
-                axes.axvline(at, color="#8a939d", linewidth=1, linestyle=style)
+                axes.axvline(at, color=GRID, linewidth=1, linestyle=style)
                 axes.text(
-                    at, 3, f" {label}", fontsize=8, color="#8a939d",
+                    at, 3, f" {label}", fontsize=8, color=GRID,
                     ha="right" if key == "reference" else "left",
                 )  # fmt: skip
         last = results["srjf"][0]["last_mouse_arrives"]
         if isinstance(last, float):
-            axes.axvline(last, color="#8a939d", linewidth=1, linestyle="--")
-            axes.text(last, 3, "last mouse ", fontsize=8, color="#8a939d", ha="right")
+            axes.axvline(last, color=GRID, linewidth=1, linestyle="--")
+            axes.text(last, 3, "last mouse ", fontsize=8, color=GRID, ha="right")
         axes.set(xlabel="seconds since the elephant arrived", ylabel="served, %")
         axes.set_ylim(0, 101)
         axes.set_xlim(0)

@@ -10,8 +10,7 @@ from justitia.experiments.cells import Outcome
 from justitia.experiments.tasks.learn import learn
 from justitia.workloads import KINDS, generate, write_jsonl
 from tests.experiments.small import scope
-
-pytest.importorskip("torch", reason="the extra predictors is not installed")
+from tests.predictors import extra  # noqa: F401 - skips where torch is not
 
 
 def learned(what: str, data: str = "") -> Outcome:
