@@ -1,6 +1,7 @@
 """`justitia experiment` on few agents, and `justitia run --report`."""
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -8,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.results_page import PAGE as FILE
+from benchmarks.results_page import SHOWN
+from justitia.experiments import EXPERIMENTS
 from tests.face.builders import command, surroundings
 from tests.face.conftest import Justitia
 
+PAGE = FILE.read_text("utf-8")
 NOISE = ("experiment", "noise", "--quick", "--agents", "12", "--seeds", "1")
 
 
@@ -103,7 +108,6 @@ def test_all_says_what_it_left_out(
     justitia: Justitia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from justitia import experimenting
-    from justitia.experiments import EXPERIMENTS
 
     monkeypatch.setattr("justitia.predictors.extra.LIBRARIES", ("nowhere_to_be_found",))
     few = {name: EXPERIMENTS[name] for name in ("noise", "predictor")}
@@ -126,8 +130,6 @@ def test_an_interrupt_loses_only_what_was_being_run() -> None:
         until = time.monotonic() + 120
         while not list(cells.glob("*.json")) and time.monotonic() < until:
             time.sleep(0.05)
-        import os
-
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
@@ -137,6 +139,14 @@ def test_an_interrupt_loses_only_what_was_being_run() -> None:
     for content in kept.values():
         assert json.loads(content)["outcome"]["result"]["jct"]
     assert not list(cells.glob(".*"))
+
+
+def test_the_page_of_results_shows_what_is_printed(justitia: Justitia) -> None:
+    """One of its commands, as it stands there."""
+    shown = {match["command"]: match["printed"] for match in SHOWN.finditer(PAGE)}
+    assert set(EXPERIMENTS) <= {command.split()[2] for command in shown}
+    command = "justitia experiment noise --quick"
+    assert justitia(*command.split()[1:]).out == shown[command]
 
 
 # The report of a run ------------------------------------------------------------------
