@@ -53,7 +53,8 @@ class CounterOrder(AgentOrder):
     def submitted(self, entry: Entry) -> None:
         """Lift the counter of an agent that had nothing waiting."""
         client = client_of(entry)
-        if any(group.entries for group in client.groups.values()):
+        own = client.groups.get(0)
+        if own is not None and own.entries:
             return
         first = self.first()
         floor = self._last_left if first is None else client_of(first)

@@ -153,19 +153,22 @@ class FairServe(CounterOrder):
         """Lift the counter of who had nothing waiting; count the call."""
         super().submitted(entry)
         user = _user(entry.account)
-        before = self._exceeds(user.of_kind, self._app_limit)
+        before = self.overloaded and self._exceeds(user.of_kind, self._app_limit)
         user.of_kind.append(self._now)
         user.calls.append(self._now)
-        if before < self._exceeds(user.of_kind, self._app_limit):
-            self._judge_all()
-        else:
-            self._judge(user)
+        if self.overloaded:
+            if before < self._exceeds(user.of_kind, self._app_limit):
+                self._judge_all()
+            else:
+                self._judge(user)
 
     def started(self, entry: Entry) -> None:
         """Let its agent be in the middle of its interaction."""
         user = _user(entry.account)
+        fresh = not user.begun
         user.running += 1
-        self._judge(user)
+        if fresh:
+            self._judge(user)
 
     def requeued(self, entry: Entry) -> None:
         """Let a start that was not served be none."""
@@ -183,10 +186,9 @@ class FairServe(CounterOrder):
             total, count = total + work, count + 1
             _remember(self._usual, which, (total, count))
             user.counter = advanced(user.counter, work * count, total * user.weight)
+            self.reorder(user)
         if ran:
             self._stopped(entry)
-        else:
-            self._judge(user)
 
     def served(self, step: Step) -> None:
         """Book the tokens."""
@@ -218,7 +220,8 @@ class FairServe(CounterOrder):
         user = _user(entry.account)
         user.running -= 1
         user.touched |= _served(entry)
-        self._judge(user)
+        if not user.begun:
+            self._judge(user)
 
     def _judge(self, user: _User) -> None:
         """Throttle an agent, or do so no more, and put it where it belongs."""

@@ -49,7 +49,7 @@ engine.loop.run_until_complete(all())
 """
 
 
-@pytest.mark.parametrize("name", ["justitia", "vtc"])
+@pytest.mark.parametrize("name", ["justitia", "vtc", "mlfq"])
 def test_both_ranks_are_told_the_same(model: Path, tmp_path: Path, name: str) -> None:
     """Every verb in the same order, with time made of iterations, in a full cache."""
     assert name in names()

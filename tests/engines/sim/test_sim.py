@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from math import ceil
 from random import Random
 from statistics import mean
@@ -752,6 +753,26 @@ def test_a_prompt_that_takes_the_budget_displaces_for_itself_only() -> None:
     assert (first.start_step, first.preempted) == (5, 0)
     assert second.start_step is not None
     assert second.start_step > 5
+
+
+@pytest.mark.parametrize("preemption", PREEMPTIONS)
+def test_two_prompts_that_take_each_others_place_come_to_an_end(
+    preemption: str,
+) -> None:
+    """Both starve again and again; cut into, neither would get through its prompt."""
+    agents = [make_agent(name, (20, 10)) for name in "ab"]
+    policy = create(
+        "mlfq",
+        quantum=Fraction(1, 10**6),
+        prefill_seconds=0,
+        prefill_token_seconds=0,
+        starvation_seconds=Fraction(4, 10**6),
+        starvation_steps=1,
+    )
+    preset = make_preset(blocks=32, budget=3)
+    record = run_sim(agents, policy, preset=preset, preemption=preemption)
+    assert record.preemptions > 0
+    assert {agent.outcome for agent in record.agents} == {"finished"}
 
 
 def test_one_policy_here_displaces() -> None:
