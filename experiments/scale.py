@@ -25,7 +25,7 @@ TIMES = (
     Column("run_s", "simulated in, s"),
     Column("rate", "inferences a second", "count"),
     Column("policy_s", "of it the policy, s"),
-    Column("decision_us", "µs a start"),
+    Column("decision_us", "µs an inference"),
     Column("peak_mib", "memory, MiB", "count"),
     Column("policy_mib", "policy's, MiB"),
 )
@@ -148,8 +148,9 @@ def _section(scope: Scope, outcomes: Outcomes) -> Section:
             f"With one tag an agent, the paper's rule, it is {highest['agent']:.2f} "
             "of the largest inference's cost: that rule has no such bound for agents "
             "of several stages.",
-            "A policy's time for a start grows with the logarithm of what waits; its "
-            "memory is some hundreds of bytes an inference that waits.",
+            "A decision takes hardly longer with more that waits (Time of a decision); "
+            "an inference takes the simulator longer as more of them run and wait at "
+            "once.",
         ),
         tables=(
             Table(
@@ -178,7 +179,8 @@ def _section(scope: Scope, outcomes: Outcomes) -> Section:
                 columns=TIMES,
                 rows=times,
                 note="Seconds of the processor. of it the policy: all that it was "
-                "told and asked, the watch included. memory: of the whole process. "
+                "told and asked, the watch included; µs an inference: that, over the "
+                "inferences. memory: of the whole process. "
                 "policy's: of the policy with all inferences in line at once.",
                 timed=True,
             ),

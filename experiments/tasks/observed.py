@@ -1,7 +1,7 @@
 """Policies that pass everything on to another, and watch it."""
 
 from collections.abc import Iterator
-from time import perf_counter_ns
+from time import thread_time_ns
 
 from justitia.policy import Agent, Inference, KVTokenTime, Policy, Step
 from justitia.policy.exact import Number
@@ -150,6 +150,8 @@ class Recorder(Observed):
 class Stopwatch(Observed):
     """Counts the time that a policy takes, what counting takes among it.
 
+    It is the thread's, so that what else a machine does matters less.
+
     Attributes
     ----------
     nanoseconds
@@ -165,59 +167,59 @@ class Stopwatch(Observed):
 
     def arrive(self, agent: Agent) -> None:
         """Pass it on, timed."""
-        begin = perf_counter_ns()
+        begin = thread_time_ns()
         self.inner.arrive(agent)
-        self.nanoseconds += perf_counter_ns() - begin
+        self.nanoseconds += thread_time_ns() - begin
 
     def submit(self, inference: Inference) -> None:
         """Pass it on, timed."""
-        begin = perf_counter_ns()
+        begin = thread_time_ns()
         self.inner.submit(inference)
-        self.nanoseconds += perf_counter_ns() - begin
+        self.nanoseconds += thread_time_ns() - begin
 
     def start(self, inference_id: str) -> Inference:
         """Pass it on, timed."""
-        begin = perf_counter_ns()
+        begin = thread_time_ns()
         started = self.inner.start(inference_id)
-        self.nanoseconds += perf_counter_ns() - begin
+        self.nanoseconds += thread_time_ns() - begin
         self.starts += 1
         return started
 
     def serve(self, step: Step) -> None:
         """Pass it on, timed."""
-        begin = perf_counter_ns()
+        begin = thread_time_ns()
         self.inner.serve(step)
-        self.nanoseconds += perf_counter_ns() - begin
+        self.nanoseconds += thread_time_ns() - begin
 
     def finish(self, inference_id: str) -> bool:
         """Pass it on, timed."""
-        begin = perf_counter_ns()
+        begin = thread_time_ns()
         known = self.inner.finish(inference_id)
-        self.nanoseconds += perf_counter_ns() - begin
+        self.nanoseconds += thread_time_ns() - begin
         return known
 
     def leave(self, agent_id: str) -> bool:
         """Pass it on, timed."""
-        begin = perf_counter_ns()
+        begin = thread_time_ns()
         known = self.inner.leave(agent_id)
-        self.nanoseconds += perf_counter_ns() - begin
+        self.nanoseconds += thread_time_ns() - begin
         return known
 
     def peek(self) -> Inference | None:
         """Pass it on, timed."""
-        begin = perf_counter_ns()
+        begin = thread_time_ns()
         head = self.inner.peek()
-        self.nanoseconds += perf_counter_ns() - begin
+        self.nanoseconds += thread_time_ns() - begin
         return head
 
     def refuse(self, inference_id: str) -> None:
         """Pass it on, timed."""
-        begin = perf_counter_ns()
+        begin = thread_time_ns()
         self.inner.refuse(inference_id)
-        self.nanoseconds += perf_counter_ns() - begin
+        self.nanoseconds += thread_time_ns() - begin
 
     def advance(self, seconds: Number) -> None:
         """Pass it on, timed."""
-        begin = perf_counter_ns()
+        begin = thread_time_ns()
         self.inner.advance(seconds)
-        self.nanoseconds += perf_counter_ns() - begin
+        self.nanoseconds += thread_time_ns() - begin

@@ -7,6 +7,7 @@ from typing import Any
 from justitia.engines.records import AgentRecord, RunRecord
 from justitia.engines.scenario import build
 from justitia.engines.sim import Preset, SimEngine, load_preset
+from justitia.engines.sim.told import told_by
 from justitia.experiments.cells import Outcome
 from justitia.policy import KVTokenTime, create
 from justitia.predictors import create as create_predictor
@@ -25,7 +26,9 @@ def simulate(
     options: Mapping[str, Any] | None = None,
     predictor: str = "oracle",
     admission: str = "none",
+    preemption: str = "recompute",
     prompts: str = "priced",
+    swaps: str = "priced",
     workload: str = "paper",
     arrivals: str | None = None,
     content: str = "",
@@ -34,12 +37,13 @@ def simulate(
 
     Parameters
     ----------
-    prompts
-        ``"priced"``, or ``"free"``: computing a prompt takes no time.
+    prompts, swaps
+        ``"priced"``, or ``"free"``: computing a prompt, or moving KV between GPU and
+        host memory, takes no time.
     content
         Hash of the files that `workload` and `arrivals` name, for the cell's identity.
     """
-    machine = _machine(preset, prompts)
+    machine = _machine(preset, prompts, swaps)
     scenario = build(
         machine,
         workload=workload,
@@ -49,8 +53,8 @@ def simulate(
         load=load,
         seed=seed,
     )
-    given = dict(options or {})
-    record = SimEngine(machine, admission=admission).run(
+    given = told_by(machine, policy, options or {})
+    record = SimEngine(machine, admission=admission, preemption=preemption).run(
         scenario.agents,
         create(policy, **given),
         create_predictor(predictor, seed),
@@ -87,13 +91,17 @@ def told(record: RunRecord) -> dict[str, Any]:
     }
 
 
-def _machine(preset: str, prompts: str) -> Preset:
+def _machine(preset: str, prompts: str, swaps: str) -> Preset:
     machine = load_preset(preset)
-    if prompts == "priced":
-        return machine
-    assert prompts == "free"
-    name = f"{machine.name}, prompts free"
-    return replace(machine, name=name, step_prefill_token_ps=0)
+    for what, price, field in (
+        ("prompts", prompts, "step_prefill_token_ps"),
+        ("swaps", swaps, "swap_token_ps"),
+    ):
+        if price == "free":
+            name = f"{machine.name}, {what} free"
+            free: dict[str, Any] = {field: 0}
+            machine = replace(machine, name=name, **free)
+    return machine
 
 
 def _error(agents: tuple[AgentRecord, ...]) -> float | None:

@@ -14,9 +14,9 @@ from justitia.engines.compare import Comparison, run_all
 from justitia.engines.document import Result, document, dumps
 from justitia.engines.foresight import Foresight, foresee
 from justitia.engines.registry import create_engine
-from justitia.engines.results import PICOSECONDS
-from justitia.engines.scenario import Scenario, build, step_seconds
+from justitia.engines.scenario import Scenario, build
 from justitia.engines.sim import Preset
+from justitia.engines.sim.told import told_by
 from justitia.experiments import check_installed
 from justitia.output import STANDARD, Output
 from justitia.plots import check_plot, draw
@@ -138,16 +138,7 @@ def _options(name: str, settings: RunSettings, preset: Preset) -> dict[str, obje
     given = dict(settings.options.get(name, {}))
     if "tags" in options(name) and (settings.tags or "tags" not in given):
         given["tags"] = _tags(settings)
-    if given.get("clock") == "nominal":
-        given.setdefault("capacity", preset.capacity_tokens)
-        given.setdefault("step_seconds", step_seconds(preset))
-    if "prefill_token_seconds" in options(name):
-        fixed = preset.step_fixed_ps + preset.step_sequence_ps
-        given.setdefault("prefill_seconds", fixed / PICOSECONDS)
-        given.setdefault(
-            "prefill_token_seconds", preset.step_prefill_token_ps / PICOSECONDS
-        )
-    return given
+    return told_by(preset, name, given)
 
 
 def _tags(settings: RunSettings) -> str:

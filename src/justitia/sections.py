@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from justitia.experiments import Section, Table
+from justitia.experiments.report import tied
 
 _WIDE = 1000
 """Columns of the page that is laid out: nothing is cut off."""
@@ -19,7 +20,7 @@ def show(sections: Sequence[Section], heading: str, notes: Sequence[str]) -> Non
     console = Console(width=_WIDE, soft_wrap=True, highlight=False, markup=False)
     console.print(_safe(heading))
     for note in notes:
-        console.print(_safe(fill(note, _TEXT)))
+        console.print(_safe(_filled(note)))
     for section in sections:
         console.print(f"\n{section.title}", style="bold")
         noted = ""
@@ -27,12 +28,10 @@ def show(sections: Sequence[Section], heading: str, notes: Sequence[str]) -> Non
             console.print(f"\n{table.title}")
             console.print(_grid(table))
             if table.note and table.note != noted:
-                console.print(fill(table.note, _TEXT), style="dim")
+                console.print(_filled(table.note), style="dim")
                 noted = table.note
         for finding in section.findings:
-            console.print(
-                fill(finding, _TEXT, initial_indent="- ", subsequent_indent="  ")
-            )
+            console.print(_filled(finding, "- "))
 
 
 def _grid(table: Table) -> Grid:
@@ -44,6 +43,13 @@ def _grid(table: Table) -> Grid:
     for row in table.written():
         grid.add_row(*row)
     return grid
+
+
+def _filled(text: str, bullet: str = "") -> str:
+    """Return text in lines, none of which ends between a figure and its unit."""
+    further = " " * len(bullet)
+    lines = fill(tied(text), _TEXT, initial_indent=bullet, subsequent_indent=further)
+    return lines.replace("\u00a0", " ")
 
 
 def _safe(text: str) -> str:
