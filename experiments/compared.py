@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from justitia.engines.summary import BASELINE
 from justitia.experiments.cells import Cell, Outcome
 from justitia.experiments.estimate import Estimate, estimate
 
@@ -94,6 +93,3 @@ def change(
             (mean_jct(outcomes[cell]["result"]), mean_jct(outcomes[other]["result"]))
         ]
     )
-
-
-__all__ = ["BASELINE", "Beside", "beside", "change", "mean_jct", "over_seeds"]

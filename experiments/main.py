@@ -13,7 +13,7 @@ from justitia.experiments.estimate import Estimate
 from justitia.experiments.scope import PRESETS, Scope, size_of
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
 from justitia.experiments.table import Column, Table, Value, number
-from justitia.experiments.words import listed, percent, seconds
+from justitia.experiments.words import percent, seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -73,7 +73,7 @@ def _cells_of(scope: Scope, policy: str, preset: str, density: int) -> list[Cell
 
 
 def _policies() -> list[str]:
-    return [scheduler.name for scheduler in paper.schedulers()]
+    return [scheduler.name for scheduler in paper.SCHEDULERS]
 
 
 def _cells(scope: Scope) -> list[Cell]:
@@ -91,7 +91,7 @@ def _table(scope: Scope, outcomes: Outcomes, preset: str, density: int) -> Table
     baselines = _cells_of(scope, BASELINE, preset, density)
     rows: list[dict[str, Value]] = []
     load: Estimate | None = None
-    for scheduler in paper.schedulers():
+    for scheduler in paper.SCHEDULERS:
         cells = _cells_of(scope, scheduler.name, preset, density)
         row = over_seeds(outcomes, cells, baselines)
         load = row.pop("load")
@@ -204,9 +204,6 @@ def _findings(shown: Rows, alike: list[tuple[str, str]]) -> list[str]:
                 "agent has nothing to choose"
             )
         found.append(f"{said}.")
-    missing = [s.name for s in paper.SCHEDULERS if s.name not in shown]
-    if missing:
-        found.append(f"Not in this version: {listed(missing)}.")
     return found
 
 

@@ -7,7 +7,6 @@ its own workload).
 from dataclasses import dataclass
 
 from justitia.engines.summary import BASELINE
-from justitia.policy import names
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +68,3 @@ MLP_JCT, S3_JCT = 151.1, 366.7
 """Mean JCT in seconds at density 2."""
 DECISION_MS = {"vtc": 5.0, "justitia": 10.0, "sjf": 55.0}
 """Milliseconds of a decision: about 5, below 10, about 55."""
-
-
-def schedulers() -> list[Scheduler]:
-    """Return those that this version has."""
-    there = set(names())
-    return [scheduler for scheduler in SCHEDULERS if scheduler.name in there]

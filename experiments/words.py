@@ -33,13 +33,3 @@ def side(value: Estimate | float | None, above: str, below: str) -> str:
     """
     part = value.mean if isinstance(value, Estimate) else value
     return above if part is not None and part > 0 else below
-
-
-def listed(names: list[str]) -> str:
-    """Return names as a sentence has them.
-
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last

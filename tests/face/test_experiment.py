@@ -12,7 +12,7 @@ import pytest
 from benchmarks.results_page import PAGE as FILE
 from benchmarks.results_page import SHOWN
 from justitia.experiments import EXPERIMENTS
-from tests.face.builders import command, surroundings
+from tests.face.builders import agents_file, command, surroundings
 from tests.face.conftest import Justitia
 
 PAGE = FILE.read_text("utf-8")
@@ -56,6 +56,17 @@ def test_nothing_is_run_twice(
     first = justitia(*NOISE)
     monkeypatch.setattr("justitia.experiments.pool.perform", None)
     assert justitia(*NOISE).out == first.out
+
+
+def test_agents_of_a_file(justitia: Justitia) -> None:
+    """Whose content is part of what was run."""
+    agents_file("mine.jsonl", n=10, decode=20)
+    given = (*NOISE, "--workload", "mine.jsonl", "--json", "-")
+    first = justitia(*given)
+    assert json.loads(first.out)["workload"] == "mine.jsonl"
+    assert "--workload mine.jsonl" in Path("results/report.html").read_text()
+    agents_file("mine.jsonl", n=10, decode=40)
+    assert justitia(*given).out != first.out
 
 
 @pytest.mark.parametrize(
