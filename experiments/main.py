@@ -1,22 +1,19 @@
 """The main table: every scheduler on every preset, at three densities."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from justitia.engines.summary import BASELINE
 from justitia.experiments import paper
 from justitia.experiments.cells import Cell
 from justitia.experiments.compared import over_seeds
-from justitia.experiments.drawing import GRID, INK, colour, dash, outside_legend
 from justitia.experiments.estimate import Estimate
-from justitia.experiments.scope import PRESETS, Scope, size_of
-from justitia.experiments.section import Experiment, Figure, Outcomes, Section
+from justitia.experiments.main_figures import Rows, figures
+from justitia.experiments.scope import PRESETS, Scope
+from justitia.experiments.section import Experiment, Outcomes, Section
 from justitia.experiments.table import Column, Table, Value, number
 from justitia.experiments.words import percent, seconds
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
 
 DENSITIES = (1, 2, 3)
 SHOWN = 2
@@ -25,12 +22,6 @@ DISPLACING = "mlfq"
 GENEROUS = {"preemption": "swap", "swaps": "free"}
 """FastServe moves the KV of what gives way while it computes: so to host memory, and at
 no cost at all. With what gives way computed again it would lose most of its time."""
-DRAWN = ("justitia", "justitia-c", "srjf", "vtc", "fcfs", "agent-fcfs")
-"""Policies of the distribution of JCT; more would hide each other."""
-_SIZES = {"small": "o", "medium": "s", "large": "^", "other": "x"}
-
-Rows = Mapping[str, Mapping[str, Value]]
-"""By policy."""
 
 COLUMNS = (
     Column("policy", "policy", "text"),
@@ -123,6 +114,15 @@ def _section(scope: Scope, outcomes: Outcomes) -> Section:
     }
     shown = {str(row["policy"]): row for row in tables[PRESETS[0], SHOWN].rows}
     mine = shown["justitia"]
+
+    def pooled(policy: str, key: str) -> list[Any]:
+        return [
+            value
+            for one in _cells_of(scope, policy, PRESETS[0], SHOWN)
+            for value in outcomes[one]["result"][key]
+        ]
+
+    seeds = f"all {scope.seeds} seeds together" if scope.seeds > 1 else "one seed"
     return Section(
         name="main",
         title="Every scheduler",
@@ -133,7 +133,7 @@ def _section(scope: Scope, outcomes: Outcomes) -> Section:
         ),
         findings=_findings(shown, _alike(scope, outcomes)),
         tables=list(tables.values()),
-        figures=_figures(scope, outcomes, shown),
+        figures=figures(pooled, shown, which=f"LLaMA-7B, density {SHOWN}, {seeds}"),
         highlights=(
             ("mean JCT below VTC's, density 2", _word(mine["gain"]), "57.5 %"),
             ("agents later than under VTC", _word(mine["later"]), "8 %"),
@@ -205,104 +205,6 @@ def _findings(shown: Rows, alike: list[tuple[str, str]]) -> list[str]:
             )
         found.append(f"{said}.")
     return found
-
-
-def _figures(scope: Scope, outcomes: Outcomes, shown: Rows) -> list[Figure]:
-    def pooled(policy: str, key: str = "jct") -> list[Any]:
-        return [
-            value
-            for one in _cells_of(scope, policy, PRESETS[0], SHOWN)
-            for value in outcomes[one]["result"][key]
-        ]
-
-    def draw_cdf(figure: "Drawing") -> None:
-        axes = figure.subplots()
-        for policy in DRAWN:
-            times = sorted(time for time in pooled(policy) if time is not None)
-            shares = [(done + 1) / len(times) for done in range(len(times))]
-            axes.step(
-                times, shares, where="post", label=policy,
-                color=colour(policy), linestyle=dash(policy),
-            )  # fmt: skip
-        axes.set(xscale="log", xlabel="JCT, s", ylabel="share of agents done")
-        axes.set_ylim(0, 1.01)
-        outside_legend(axes)
-
-    def draw_scatter(figure: "Drawing") -> None:
-        figure.set_size_inches(5.2, 4.4)
-        axes = figure.subplots()
-        mine, theirs = pooled("justitia"), pooled(BASELINE)
-        kinds: list[str] = [str(kind) for kind in pooled("justitia", "kind")]
-        for place, (size, marker) in enumerate(_SIZES.items()):
-            points = [
-                (x, y)
-                for x, y, kind in zip(theirs, mine, kinds, strict=True)
-                if size_of(kind) == size and x and y
-            ]
-            if points:
-                axes.scatter(
-                    [x for x, _ in points], [y for _, y in points],
-                    s=11 + 9 * place, marker=marker, alpha=0.55, linewidths=0,
-                    label=size,
-                    color=("#2f7fb8", "#e8a13a", "#d1495b", "#7a828c")[place],
-                )  # fmt: skip
-        ends = [min(t for t in theirs if t), max(t for t in theirs if t)]
-        axes.plot(ends, ends, color=GRID, linewidth=0.9)
-        axes.set(xscale="log", yscale="log", xlabel="JCT under VTC, s")
-        axes.set_ylabel("JCT under Justitia, s")
-        axes.legend(title="below the line: sooner", loc="upper left")
-
-    def draw_means(figure: "Drawing") -> None:
-        axes = figure.subplots()
-        # Runs of one seed are compared with one another, so that the intervals are
-        # those of the ratio.
-        gains = {name: shown[name]["gain"] for name in shown}
-        order = sorted(gains, key=lambda name: number(gains[name]))
-        longest = 0.0
-        for place, name in enumerate(order):
-            gain = gains[name]
-            assert isinstance(gain, Estimate)
-            axes.barh(
-                place, 1 - gain.mean, height=0.62, color=colour(name), xerr=gain.half,
-                error_kw={"ecolor": GRID, "elinewidth": 1.1, "capsize": 2},
-            )  # fmt: skip
-            longest = max(longest, 1 - gain.mean)
-            theirs = paper.MEAN_JCT.get(name)
-            if theirs is not None:
-                axes.plot(
-                    theirs / paper.MEAN_JCT[BASELINE], place, marker="D",
-                    markersize=5, markerfacecolor="none", markeredgewidth=1.3,
-                    color=INK, linestyle="none",
-                    label="the paper" if name == BASELINE else None,
-                )  # fmt: skip
-        axes.set_yticks(range(len(order)), order)
-        axes.set_xlim(0, 1.25 * max(longest, 1.1))  # a wide interval is cut off
-        axes.axvline(1, color=GRID, linewidth=0.9)
-        axes.set_xlabel("mean JCT over VTC's")
-        axes.grid(axis="y", visible=False)
-        axes.legend(loc="upper right")
-
-    seeds = f"all {scope.seeds} seeds together" if scope.seeds > 1 else "one seed"
-    return [
-        Figure(
-            "mean-jct",
-            f"Mean JCT over VTC's, LLaMA-7B, density {SHOWN}: bars ours with their "
-            "95 % interval, diamonds the paper's.",
-            draw_means,
-        ),
-        Figure(
-            "jct-cdf",
-            f"Share of agents that are done within some time; LLaMA-7B, density "
-            f"{SHOWN}, {seeds}.",
-            draw_cdf,
-        ),
-        Figure(
-            "fairness-scatter",
-            f"Each agent's JCT under Justitia against under VTC; LLaMA-7B, density "
-            f"{SHOWN}, {seeds}.",
-            draw_scatter,
-        ),
-    ]
 
 
 EXPERIMENT = Experiment("main", "Every scheduler", _cells, _section)
