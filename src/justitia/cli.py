@@ -171,7 +171,7 @@ def experiment(
     name: Annotated[str, Parameter(metavar="NAME")],
     /,
     *,
-    quick: Annotated[bool, Parameter(negative=())] = False,
+    quick: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     out: Annotated[str | None, Parameter(metavar="DIR")] = None,
     seeds: Number = None,
     seed: Number = None,
@@ -210,7 +210,7 @@ def experiment(
         paper (default), the generated mix; a file of agents; or a folder of such files,
         to draw the mix from.
     arrivals
-        poisson, burst, workload (the workload's own), or a trace file.
+        poisson (default), workload (the workload's own), or a trace file.
     data
         For predictor: agents to learn from and to be judged by, a file or a folder
         (default: generated ones).

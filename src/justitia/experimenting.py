@@ -83,6 +83,8 @@ def load(
         given["workload"] = workload
     if arrivals is not None:
         _said("--arrivals", check_arrivals, arrivals)
+        if arrivals == "burst":
+            raise ExperimentError("--arrivals: a burst has no density to compare")
         given["arrivals"] = arrivals
     if data is not None:
         if not Path(data).exists():

@@ -78,6 +78,7 @@ def test_agents_of_a_file(justitia: Justitia) -> None:
         ("noise --agents 9", "--agents: must be a whole number from 10 "),
         ("noise --jobs -1", "--jobs: must be a whole number from 1 "),
         ("noise --workload no", "--workload: must be paper, or a file of agents "),
+        ("noise --arrivals burst", "--arrivals: a burst has no density to compare"),
         ("noise --arrivals no", "--arrivals: must be one of poisson, "),
         ("predictor --data no", "--data: must be a file or folder of agents that is "),
         ("noise --out small.toml", "--out: small.toml: cannot be made: "),
