@@ -122,7 +122,7 @@ def _section(scope: Scope, outcomes: Outcomes) -> Section:
             for value in outcomes[one]["result"][key]
         ]
 
-    seeds = f"all {scope.seeds} seeds together" if scope.seeds > 1 else "one seed"
+    seeds = f"{scope.seeds} seeds together" if scope.seeds > 1 else "one seed"
     return Section(
         name="main",
         title="Every scheduler",

@@ -32,11 +32,16 @@ def _plain(value: float) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{100 * value:,.1f}"
+    return f"{100 * value:,.{_places(value)}f}"
 
 
 def _signed(value: float) -> str:
-    return f"{100 * value + 0.0:+,.1f}"
+    return f"{100 * value + 0.0:+,.{_places(value)}f}"
+
+
+def _places(value: float) -> int:
+    """Return the places of a per cent, which do not matter from 100 on."""
+    return 0 if abs(value) >= 0.9995 else 1
 
 
 def _mega(value: float) -> str:

@@ -20,6 +20,8 @@ from justitia.experiments.table import Column, Table, Value
         ("number", Estimate(35.27, None, 1), "35.3"),
         ("count", 1_000_000, "1,000,000"),
         ("percent", 0.187, "18.7 %"),
+        ("percent", 0.9999, "100 %"),
+        ("percent", Estimate(12.345, 0.5, 2), "1,234 ± 50.0 %"),
         ("change", -0.019, "-1.9 %"),
         ("change", Estimate(0.36, 0.01, 3), "+36.0 ± 1.0 %"),
         ("mega", 9_370_000, "9.37"),
