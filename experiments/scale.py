@@ -210,10 +210,12 @@ def _lag_figure(lags: list[dict[str, Value]]) -> Figure:
             )  # fmt: skip
         axes.axhline(0, color=INK, linewidth=1)
         axes.text(
-            1, 0, "Theorem B ", fontsize=8, ha="right", va="bottom",
+            0.01, 0, "Theorem B", fontsize=8, ha="left", va="top",
             transform=axes.get_yaxis_transform(),
         )  # fmt: skip
         axes.set(xlabel="load", ylabel="(lag − allowed) / largest cost")
+        highest = max(number(row["ratio"]) for row in lags)
+        axes.set_ylim(-0.4 * abs(highest) - 0.1, 1.8 * abs(highest) + 0.1)
         axes.legend(loc="upper left")
 
     return Figure(
