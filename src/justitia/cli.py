@@ -1,4 +1,4 @@
-"""The command line: ``run``, ``serve``, ``probe``, ``verify`` and ``predictor``.
+"""The command line: ``run``, ``experiment``, ``serve``, ``probe`` and others.
 
 Only what reads the command line is imported with this module: what runs it takes longer
 to load than ``--help`` should.
@@ -61,6 +61,7 @@ def run(
     jobs: Number = None,
     json: FileOrDash = None,
     plot: Annotated[str | None, Parameter(metavar="FILE")] = None,
+    report: Annotated[str | None, Parameter(metavar="FILE")] = None,
 ) -> int:
     """Run agents under several policies and compare when they finish.
 
@@ -126,6 +127,8 @@ def run(
         Write all results there as JSON; - for standard output, in place of the tables.
     plot
         Draw the distribution of JCT there (.png, .svg or .pdf).
+    report
+        Write tables and figures there as one page of HTML that needs nothing else.
     """
     from justitia import config as settings  # noqa: PLC0415 - see above
     from justitia.engines import EngineError  # noqa: PLC0415
@@ -150,9 +153,93 @@ def run(
         "jobs": jobs,
         "json": json,
         "plot": plot,
+        "report": report,
     }
     try:
         run_settings(settings.load(flags, file=config))
+    except EngineError as error:
+        return fail(error, RUN_FAILED)
+    except PolicyError as error:
+        return fail(error, USAGE)
+    return DONE
+
+
+@app.command(
+    help_epilogue="Exit codes: 0 done, 1 a run failed, 2 the command or a setting "
+    "cannot be used."
+)
+def experiment(
+    name: Annotated[str, Parameter(metavar="NAME")],
+    /,
+    *,
+    quick: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    out: Annotated[str | None, Parameter(metavar="DIR")] = None,
+    seeds: Number = None,
+    seed: Number = None,
+    agents: Number = None,
+    workload: Annotated[str | None, Parameter(metavar="paper|PATH")] = None,
+    arrivals: Annotated[str | None, Parameter(metavar="NAME|FILE")] = None,
+    data: Annotated[str | None, Parameter(metavar="PATH")] = None,
+    jobs: Number = None,
+    json: FileOrDash = None,
+) -> int:
+    """Build tables and figures of the paper anew, the paper's figures beside ours.
+
+    Writes a folder: report.html (one page that needs nothing else), results.json, a CSV
+    for each table, figures as PNG and SVG. The same seeds give the same bytes whatever
+    --jobs says; times of the clock are in timings.json. What was interrupted goes on
+    where it was. Needs the extra "experiments".
+
+    Parameters
+    ----------
+    name
+        main, every scheduler; predictor, the cost of not knowing costs; cost, what to
+        count as cost; starvation, an elephant among mice; noise, wrong predictions;
+        density, how densely agents arrive; overhead, time of a decision; scale, up to a
+        million inferences, and the lag against the bound; or all.
+    quick
+        Fewer seeds and smaller sizes: all within minutes.
+    out
+        The folder (default: results).
+    seeds
+        How many seeds, from --seed on (default: 5, with --quick 2).
+    seed
+        The first (default: 7).
+    agents
+        Agents in a run of the mix (default: 300).
+    workload
+        paper (default), the generated mix; a file of agents; or a folder of such files,
+        to draw the mix from.
+    arrivals
+        poisson (default), workload (the workload's own), or a trace file.
+    data
+        For predictor: agents to learn from and to be judged by, a file or a folder
+        (default: generated ones).
+    jobs
+        How many runs at once (default: one a core).
+    json
+        Write results.json there, too; - for standard output, in place of the tables.
+    """
+    from justitia import experimenting  # noqa: PLC0415 - see above
+    from justitia.engines import EngineError  # noqa: PLC0415
+    from justitia.policy import PolicyError  # noqa: PLC0415
+
+    try:
+        experimenting.experiment_settings(
+            experimenting.load(
+                name,
+                quick=quick,
+                out=out,
+                seeds=seeds,
+                seed=seed,
+                agents=agents,
+                workload=workload,
+                arrivals=arrivals,
+                data=data,
+                jobs=jobs,
+                json=json,
+            )
+        )
     except EngineError as error:
         return fail(error, RUN_FAILED)
     except PolicyError as error:
@@ -381,7 +468,7 @@ def _named(given: Sequence[str]) -> str:
     if name == predictor_app.name[0]:
         known = [name for name in predictor_app if not name.startswith("-")]
         return " ".join([name, *(one for one in rest if one in known)])
-    return name if name in ("verify", "serve", "probe") else "run"
+    return name if name in ("experiment", "verify", "serve", "probe") else "run"
 
 
 def _forget_output() -> None:

@@ -42,7 +42,12 @@ _CHOICES: Mapping[str, Callable[[], Iterable[str]]] = {
 _ADMISSIONS = {SimEngine.name: RULES, "sglang": ("none", "max")}
 _PREEMPTIONS = {SimEngine.name: PREEMPTIONS}
 _RECOMPUTE = ("recompute",)
-_FIELD_OF = {"json": "json_file", "plot": "plot_file", "policy": "policies"}
+_FIELD_OF = {
+    "json": "json_file",
+    "plot": "plot_file",
+    "policy": "policies",
+    "report": "report_file",
+}
 """Where a flag, a variable or a key is not named as the field is."""
 
 
@@ -78,6 +83,7 @@ class RunSettings(BaseModel):
     jobs: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     json_file: str | None = None
     plot_file: str | None = None
+    report_file: str | None = None
     options: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
     @field_validator("*", mode="before")

@@ -1,25 +1,19 @@
 """Figures of a comparison, with matplotlib (the extra ``experiments``)."""
 
 from collections.abc import Callable, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
-from warnings import catch_warnings, simplefilter
 
 from justitia.engines.document import Result
 from justitia.engines.summary import BASELINE
+from justitia.experiments.drawing import GRID, METADATA, colour, dash, render
 from justitia.policy import PolicyError
 from justitia.policy.exact import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_METADATA: dict[str, dict[str, None]] = {
-    ".png": {"Software": None},
-    ".svg": {"Date": None},
-    ".pdf": {"CreationDate": None},
-}
-"""Formats, and what to leave out of each so that a run of one seed gives one figure."""
+_FORMATS = tuple(f".{suffix}" for suffix in METADATA)
 _COMPARED = ("justitia", "srjf")
 """Policies whose agents are set against the baseline's one by one."""
 
@@ -30,8 +24,8 @@ class PlotError(PolicyError):
 
 def check_plot(file: str) -> None:
     """Raise `PlotError` where `draw` could not draw for `file`."""
-    if _format(file) not in _METADATA:
-        raise PlotError(f"a plot is a {', '.join(_METADATA)} file, not {shown(file)}")
+    if _format(file) not in _FORMATS:
+        raise PlotError(f"a plot is a {', '.join(_FORMATS)} file, not {shown(file)}")
     try:
         import matplotlib  # noqa: F401, PLC0415 - an extra, and slow to load
     except ImportError:
@@ -46,7 +40,7 @@ def draw(results: Sequence[Result], title: str, file: str) -> bytes:
     On the left the share of agents that are done within some JCT, for each policy; on
     the right each agent's JCT against its JCT under VTC, where that was run.
     """
-    return figure_of(lambda figure: _fill(figure, results), title, file)
+    return figure_of(lambda figure: fill(figure, results), title, file)
 
 
 def figure_of(fill: Callable[["Figure"], None], title: str, file: str) -> bytes:
@@ -54,29 +48,15 @@ def figure_of(fill: Callable[["Figure"], None], title: str, file: str) -> bytes:
 
     What is drawn alike comes out alike to the byte.
     """
-    from matplotlib import rc_context  # noqa: PLC0415
-    from matplotlib.figure import Figure  # noqa: PLC0415
-
-    suffix = _format(file)
-    content = BytesIO()
-    with (
-        rc_context({"svg.hashsalt": "justitia", "text.parse_math": False}),
-        catch_warnings(),
-    ):
-        simplefilter("ignore")  # a letter that the font lacks
-        figure = Figure(layout="constrained")
-        figure.suptitle(title, fontsize=9)
-        fill(figure)
-        figure.savefig(content, format=suffix[1:], metadata=_METADATA[suffix])
-    return content.getvalue()
+    return render(fill, _format(file).removeprefix("."), title)
 
 
-def _fill(figure: "Figure", results: Sequence[Result]) -> None:
+def fill(figure: "Figure", results: Sequence[Result]) -> None:
+    """Draw what `draw` says into an empty figure."""
     jcts = {
         result.policy: {a.id: a.jct for a in result.record.agents if a.jct is not None}
         for result in results
     }
-    colours = {policy: f"C{place % 10}" for place, policy in enumerate(jcts)}
     baseline = jcts.get(BASELINE, {})
     compared = [name for name in _COMPARED if name in jcts] if baseline else []
     figure.set_size_inches(11 if compared else 6, 4.5)
@@ -88,7 +68,8 @@ def _fill(figure: "Figure", results: Sequence[Result]) -> None:
             shares,
             where="post",
             label=policy,
-            color=colours[policy],
+            color=colour(policy),
+            linestyle=dash(policy),
         )
     some_time = any(time > 0 for times in jcts.values() for time in times.values())
     scale = "log" if some_time else "linear"
@@ -100,16 +81,15 @@ def _fill(figure: "Figure", results: Sequence[Result]) -> None:
             [jcts[policy][name] for name in both],
             s=8,
             label=policy,
-            color=colours[policy],
+            color=colour(policy),
         )
     if compared:
         ends = [min(baseline.values()), max(baseline.values())]
-        axes[1].plot(ends, ends, color="grey", linewidth=0.8)
+        axes[1].plot(ends, ends, color=GRID, linewidth=0.8)
         axes[1].set(xscale=scale, yscale=scale, xlabel=f"JCT under {BASELINE}, s")
         axes[1].set_ylabel("JCT, s (below the line: sooner)")
     for each in axes:
         each.legend(fontsize=8)
-        each.grid(alpha=0.3)
 
 
 def _format(file: str) -> str:

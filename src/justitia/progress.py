@@ -1,6 +1,6 @@
 """Progress of a comparison: bars on a terminal, plain lines elsewhere."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 
@@ -26,12 +26,20 @@ class Progresses(AbstractContextManager["Progresses"]):
     names
         The policies.
     total
-        Inferences in each run.
+        Inferences in each run, or by name what a bar counts to.
     """
 
-    def __init__(self, console: Console, names: Sequence[str], total: int) -> None:
+    def __init__(
+        self,
+        console: Console,
+        names: Sequence[str],
+        total: int | Mapping[str, int],
+    ) -> None:
         self._console = console
-        self._total = max(total, 1)
+        self._totals = {
+            name: max(total if isinstance(total, int) else total[name], 1)
+            for name in names
+        }
         # Asked of the file: FORCE_COLOR makes rich take a pipe for a terminal.
         self._drawn = console.is_interactive and console.file.isatty()
         self._bars = Progress(
@@ -46,7 +54,8 @@ class Progresses(AbstractContextManager["Progresses"]):
             disable=not self._drawn,
         )
         self._tasks = {
-            name: self._bars.add_task(name, total=self._total) for name in names
+            name: self._bars.add_task(name, total=each)
+            for name, each in self._totals.items()
         }
         self._over = 0
 
@@ -74,7 +83,7 @@ class Progresses(AbstractContextManager["Progresses"]):
         if ended >= 0:
             self._bars.update(task, completed=ended)
             return
-        self._bars.update(task, completed=self._total)
+        self._bars.update(task, completed=self._totals[name])
         self._over += 1
         if not self._drawn:
             self._console.print(

@@ -14,14 +14,16 @@ from justitia.engines.compare import Comparison, run_all
 from justitia.engines.document import Result, document, dumps
 from justitia.engines.foresight import Foresight, foresee
 from justitia.engines.registry import create_engine
-from justitia.engines.results import PICOSECONDS
-from justitia.engines.scenario import Scenario, build, step_seconds
+from justitia.engines.scenario import Scenario, build
 from justitia.engines.sim import Preset
+from justitia.engines.sim.told import told_by
+from justitia.experiments import check_installed
 from justitia.output import STANDARD, Output
 from justitia.plots import check_plot, draw
 from justitia.policy import create, options
 from justitia.predictors import Oracle
 from justitia.progress import Progresses
+from justitia.reporting import report_of
 from justitia.tables import show
 
 
@@ -51,9 +53,11 @@ def run_settings(settings: RunSettings) -> None:
         policies = _policies(settings, preset)
         if settings.plot_file is not None:
             check_plot(settings.plot_file)
-        json, plot = (
+        if settings.report_file is not None:
+            check_installed("a report")
+        json, plot, page = (
             None if file is None else stack.enter_context(Output(file))
-            for file in (settings.json_file, settings.plot_file)
+            for file in (settings.json_file, settings.plot_file, settings.report_file)
         )
         scenario = build(
             preset,
@@ -103,6 +107,8 @@ def run_settings(settings: RunSettings) -> None:
             json.save(dumps(content).encode())
         if plot is not None and settings.plot_file is not None:
             plot.save(draw(results, heading, settings.plot_file))
+        if page is not None:
+            page.save(report_of(results, heading, foresights, settings).encode())
     if settings.json_file != STANDARD:
         show(heading, results, foresights)
 
@@ -130,16 +136,7 @@ def _options(name: str, settings: RunSettings, preset: Preset) -> dict[str, obje
     given = dict(settings.options.get(name, {}))
     if "tags" in options(name) and (settings.tags or "tags" not in given):
         given["tags"] = _tags(settings)
-    if given.get("clock") == "nominal":
-        given.setdefault("capacity", preset.capacity_tokens)
-        given.setdefault("step_seconds", step_seconds(preset))
-    if "prefill_token_seconds" in options(name):
-        fixed = preset.step_fixed_ps + preset.step_sequence_ps
-        given.setdefault("prefill_seconds", fixed / PICOSECONDS)
-        given.setdefault(
-            "prefill_token_seconds", preset.step_prefill_token_ps / PICOSECONDS
-        )
-    return given
+    return told_by(preset, name, given)
 
 
 def _tags(settings: RunSettings) -> str:

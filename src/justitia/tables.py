@@ -9,18 +9,8 @@ from rich.table import Table
 from justitia.engines.document import Result
 from justitia.engines.foresight import Foresight
 from justitia.engines.summary import BASELINE, Summary
+from justitia.experiments.paper import MEAN_JCT
 from justitia.policy.exact import Number
-
-PAPER_MEAN_JCT = {
-    "fcfs": 388.2,
-    "sjf": 215.4,
-    "agent-fcfs": 412.5,
-    "vtc": 386.4,
-    "srjf": 148.6,
-    "justitia": 164.2,
-    "justitia-c": 233.7,
-}
-"""Seconds: the paper's main table, LLaMA-7B on one A100."""
 
 _NARROW = 80
 _WIDE = 1000
@@ -111,12 +101,12 @@ def _unfinished(result: Result) -> int:
 
 
 def _paper_mean(policy: str) -> str:
-    return _seconds(PAPER_MEAN_JCT.get(policy))
+    return _seconds(MEAN_JCT.get(policy))
 
 
 def _paper_gain(policy: str) -> str:
-    mean = PAPER_MEAN_JCT.get(policy)
-    return "-" if mean is None else _percent(1 - mean / PAPER_MEAN_JCT[BASELINE])
+    mean = MEAN_JCT.get(policy)
+    return "-" if mean is None else _percent(1 - mean / MEAN_JCT[BASELINE])
 
 
 def _seconds(value: float | None) -> str:

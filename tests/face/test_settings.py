@@ -37,6 +37,7 @@ LAYERS: dict[str, tuple[Any, ...]] = {
     "jobs": ("jobs", os.cpu_count(), 1, 2, 3),
     "json": ("json_file", None, "a.json", "b.json", "-"),
     "plot": ("plot_file", None, "a.png", "b.svg", "c.pdf"),
+    "report": ("report_file", None, "a.html", "b.html", "c.html"),
 }
 
 

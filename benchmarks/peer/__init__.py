@@ -1,0 +1,1 @@
+"""Beside a simulator that others made."""
