@@ -52,7 +52,7 @@ settings.register_profile(
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
 settings.load_profile(PROFILE)
 
-_BARE = {"engines", "policy", "predictors", "proofs", "workloads"}
+_BARE = {"engines", "gateway", "policy", "predictors", "proofs", "workloads"}
 
 
 @pytest.hookimpl(tryfirst=True)

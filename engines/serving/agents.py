@@ -377,6 +377,28 @@ class Agents:
         if self.witness is not None:
             self.witness.served(step)
 
+    def charge(self, request_id: str, work: int) -> None:
+        """Take note of work that a running request was delivered, and no step told of.
+
+        Where the length of a prompt is known at its end only, say. The policy is told
+        of it as of a request of the same agent that holds `work` tokens for one step.
+        """
+        request = self._requests.get(request_id)
+        if request is None or work <= 0:
+            return
+        policy, more = self.policy, f"{request_id}/more"
+        policy.submit(Inference(more, request.agent.id, work, 0))
+        policy.start(more)
+        policy.serve(Step({more: work}, {more: 0}))
+        policy.finish(more)
+        request.agent.delivered += policy.cost_model(work, 0)
+        self.moves += 1
+
+    def request_tag(self, request_id: str) -> Number | None:
+        """Return the tag of a live request's agent, None where there is none."""
+        request = self._requests.get(request_id)
+        return None if request is None else self.policy.tag(request.agent.id)
+
     def _may_move(self) -> None:
         """Take note of what leaves the line as it is under a static order only."""
         if not self._static:
