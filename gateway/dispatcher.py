@@ -165,7 +165,7 @@ class Dispatcher:
         self.over = 0
         self.delivered: Number = 0
         self._caps = caps or {}
-        self._holds = holds
+        self.holds = holds
         self._priorities = priorities or {}
         self._calls: dict[str, Call] = {}
         self._owner: dict[str, Call] = {}  # by inference
@@ -400,7 +400,7 @@ class Dispatcher:
                 engine
                 for engine in serving
                 if engine not in closed
-                and (not self._holds or engine.fits(call.need, len(call.prompts)))
+                and (not self.holds or engine.fits(call.need, len(call.prompts)))
             ]
             if room:
                 return call, self.fleet.best(room, call.marks)
@@ -460,9 +460,9 @@ class Dispatcher:
             there = [call for call in calls if call.engine is engine]
             assert engine.used == sum(call.reserved for call in there)
             assert engine.running == sum(len(call.prompts) for call in there)
-            if len(there) > 1 and engine.slots is not None and self._holds:
+            if len(there) > 1 and engine.slots is not None and self.holds:
                 assert engine.running <= engine.slots
-        if self._holds:
+        if self.holds:
             assert self._next() is None
 
 

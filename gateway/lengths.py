@@ -52,15 +52,18 @@ class Lengths:
 
     Attributes
     ----------
-    prompts
-        One for each inference: `n` (or `best_of`) of each prompt.
+    each
+        Its prompts.
+    choices
+        Inferences of each: `n`, or `best_of`.
     most
         The most tokens that each may produce, None where it does not say.
     marks
         Digests of the beginnings of the first prompt, the longest first.
     """
 
-    prompts: tuple[Prompt, ...]
+    each: tuple[Prompt, ...]
+    choices: int
     most: int | None
     marks: tuple[bytes, ...]
 
@@ -90,8 +93,7 @@ def read_lengths(body: Mapping[str, Any], *, chat: bool) -> Lengths:
         most = _whole(body, "max_completion_tokens", 0, MOST_TOKENS)
     if most is None:
         most = _whole(body, "max_tokens", 0, MOST_TOKENS)
-    prompts = tuple(one for one in each for _ in range(count))
-    return Lengths(prompts, most, _marks(body.get("model"), text))
+    return Lengths(tuple(each), count, most, _marks(body.get("model"), text))
 
 
 def _whole(body: Mapping[str, Any], field: str, least: int, most: int) -> int | None:

@@ -136,8 +136,8 @@ class Shares(Policy):
 
     Attributes
     ----------
-    clock
-        Of tenants, by name.
+    among
+        The clock of tenants, by name.
 
     Notes
     -----
@@ -161,7 +161,7 @@ class Shares(Policy):
         self.name = first.name
         self.cost_model = first.cost_model
         self.additive = first.additive
-        self.clock = VirtualClock()
+        self.among = VirtualClock()
         self._tenants: dict[str, _Tenant] = {}
         self._agents: dict[str, _Agent] = {}
         self._inferences: dict[str, _Inference] = {}
@@ -261,7 +261,7 @@ class Shares(Policy):
         self._promise(tenant, tenant.promised - max(agent.left, 0))
         if not self._agents:  # nobody is left whom a debt could hurt
             for one in self._tenants.values():
-                self.clock.leave(one.name)
+                self.among.leave(one.name)
                 one.promised = one.delivered = 0
         else:
             self._forget(tenant)
@@ -361,7 +361,7 @@ class Shares(Policy):
                 if tag is not None and (tag, other.seq) <= (own, agent.seq):
                     before += other.left
         place = self._position(tenant) + exactly(quotient(before, tenant.weight))
-        return self.clock.until(place)
+        return self.among.until(place)
 
     def delivered(self, tenant: str) -> Exact:
         """Return the work that a tenant was delivered since the clock knows it."""
@@ -433,30 +433,30 @@ class Shares(Policy):
         """Make it what the clock among tenants knows."""
         tenant.promised = promised
         if promised < SMALLEST:
-            self.clock.leave(tenant.name)
-        elif tenant.name in self.clock:
-            self.clock.revise(tenant.name, promised)
+            self.among.leave(tenant.name)
+        elif tenant.name in self.among:
+            self.among.revise(tenant.name, promised)
         else:
-            self.clock.arrive(tenant.name, promised, tenant.weight)
+            self.among.arrive(tenant.name, promised, tenant.weight)
 
     def _share(self, work: Exact) -> None:
-        for name, _ in self.clock.serve(work):
+        for name, _ in self.among.serve(work):
             self._forget(self._tenants[str(name)])
 
     def _forget(self, tenant: _Tenant) -> None:
         """Forget a tenant without agents with which the reference is through."""
-        if tenant.agents or tenant.name not in self.clock:
+        if tenant.agents or tenant.name not in self.among:
             return
-        if self.clock.tag(tenant.name) <= self.clock.value:
-            self.clock.leave(tenant.name)
+        if self.among.tag(tenant.name) <= self.among.value:
+            self.among.leave(tenant.name)
             tenant.promised = tenant.delivered = 0
 
     def _position(self, tenant: _Tenant) -> Exact:
         """Return P: when the reference has given it what it was delivered."""
-        if tenant.name not in self.clock:
-            return self.clock.value
+        if tenant.name not in self.among:
+            return self.among.value
         owed = tenant.promised - tenant.delivered
-        return self.clock.tag(tenant.name) - exactly(quotient(owed, tenant.weight))
+        return self.among.tag(tenant.name) - exactly(quotient(owed, tenant.weight))
 
     def _place(self, head: Inference, missing: Exact, started: Exact) -> _Place:
         """Return the tag of a head: when the reference is through with its agent.
@@ -487,7 +487,7 @@ class Shares(Policy):
 
     def _check(self) -> None:
         """Assert that the books agree with one another."""
-        self.clock._check()
+        self.among._check()
         for name, tenant in self._tenants.items():
             tenant.policy._check()
             agents = [one for one in self._agents.values() if one.tenant is tenant]
@@ -501,8 +501,8 @@ class Shares(Policy):
             assert sum(one.left for one in agents) == (
                 tenant.promised - tenant.delivered
             )
-            if name in self.clock:
-                assert self.clock._members[name].cost == tenant.promised
+            if name in self.among:
+                assert self.among._members[name].cost == tenant.promised
             else:
                 assert tenant.promised < SMALLEST
         for agent in self._agents.values():

@@ -192,7 +192,7 @@ def test_nothing_is_remembered_of_tenants_without_agents() -> None:
         policy.leave(f"a:{round_}")
         policy.leave(f"b:{round_}")
         policy._check()
-        assert len(policy.clock) == 0
+        assert len(policy.among) == 0
 
 
 @pytest.mark.parametrize(
