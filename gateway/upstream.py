@@ -9,6 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from http.cookiejar import DefaultCookiePolicy
 from typing import Any
 
 import httpx
@@ -83,6 +84,9 @@ class Upstream:
                 keepalive_expiry=_CLOSE_SECONDS,
             ),
         )
+
+        # An engine's cookies are some client's, and no other's.
+        self._client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
 
     async def close(self) -> None:
         """Close all connections."""

@@ -153,6 +153,7 @@ class _Endpoint:
                 await send(
                     {"type": "http.response.body", "body": part, "more_body": True}
                 )
+            await asyncio.sleep(0)  # who is gone is to be heard of
             if "pause" in words and events == 1:
                 await self._faults.release.wait()
         await send({"type": "http.response.body", "body": b""})

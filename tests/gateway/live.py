@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 
 @contextlib.asynccontextmanager
-async def listening(one: uvicorn.Server) -> AsyncIterator[int]:
-    """Let a server serve on a free port, until the block ends."""
+async def listening(one: uvicorn.Server, port: int = 0) -> AsyncIterator[int]:
+    """Let a server serve on a port, a free one if it is 0, until the block ends."""
     sock = socket.socket()
-    sock.bind(("127.0.0.1", 0))
+    sock.bind(("127.0.0.1", port))
     task = asyncio.create_task(one._serve([sock]))
     try:
         while not one.started:

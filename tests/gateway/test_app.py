@@ -193,7 +193,7 @@ def test_models_are_those_of_the_engines() -> None:
     run(doing())
 
 
-# Order ----------------------------------------------------------------------------------
+# Order ------------------------------------------------------------------------------
 
 
 def test_agents_go_in_the_order_of_their_tags() -> None:
@@ -294,7 +294,7 @@ def test_a_scheduler_of_ours_in_the_engine_is_told_what_the_client_said(
     run(doing())
 
 
-# Agents ---------------------------------------------------------------------------------
+# Agents -----------------------------------------------------------------------------
 
 
 def test_an_agent_is_announced_looked_at_and_ended() -> None:
@@ -375,7 +375,7 @@ def test_agents_that_cannot_be_are_refused(given: dict[str, Any]) -> None:
     run(doing())
 
 
-# Health ---------------------------------------------------------------------------------
+# Health -----------------------------------------------------------------------------
 
 
 def test_health_readiness_and_metrics() -> None:
