@@ -122,9 +122,9 @@ async def gateway(
         yield live
 
 
-def run(doing: Awaitable[T]) -> T:
+def run(doing: Awaitable[T], seconds: float = 120) -> T:
     async def all_of_it() -> T:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(seconds):
             return await doing
 
     return asyncio.run(all_of_it())
