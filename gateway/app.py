@@ -30,6 +30,7 @@ from justitia.gateway.fleet import Engine, Fleet
 from justitia.gateway.identity import of_tenant, read_identity
 from justitia.gateway.lengths import Ratios, read_lengths
 from justitia.gateway.measures import Measures
+from justitia.gateway.memory import Memory
 from justitia.gateway.requests import (
     ClientGone,
     outgoing,
@@ -78,13 +79,19 @@ class Gateway:
             else adapter.make()
         )
         watched = Watched(policy, now=time.monotonic)
-        agents = Agents(
-            watched,
-            now=time.monotonic,
-            linger=adapter.linger,
-            most=adapter.most_agents,
-            predict=adapter.predict,
-        )
+        self.memory: Memory | None = None
+        if settings.store is not None:
+            self.memory = Memory(settings.store, settings)
+            watched = self.memory.watched or watched
+            agents: Agents = self.memory.agents(watched)
+        else:
+            agents = Agents(
+                watched,
+                now=time.monotonic,
+                linger=adapter.linger,
+                most=adapter.most_agents,
+                predict=adapter.predict,
+            )
         engines = [
             Engine(
                 one.url,
@@ -156,6 +163,8 @@ class Gateway:
             await asyncio.gather(*tasks, return_exceptions=True)
             for upstream in self.upstreams.values():
                 await upstream.close()
+            if self.memory is not None:
+                self.memory.close()
 
     async def _tick(self) -> None:
         """Let time pass for the policy and the pace."""
@@ -167,6 +176,8 @@ class Gateway:
             self.pace.sample(self.dispatcher.delivered, now - last, busy=busy)
             last = now
             self.dispatcher.expire()
+            if self.memory is not None:
+                self.memory.keep_if_due()
 
     # Requests ---------------------------------------------------------------------
 
@@ -247,6 +258,9 @@ class Gateway:
             path=scope["path"],
             out=out,
             send=send,
+            record=None
+            if self.memory is None
+            else self.memory.recorder(lengths.text, lengths.most),
         )
         return exchange, call
 
@@ -282,13 +296,19 @@ class Gateway:
             raw = await self._body(request.receive)
         except ClientGone:
             raise GatewayError(400, "client_gone", "the client went away") from None
-        return self.desk.announce(tenant, read_object(raw))
+        told = self.desk.announce(tenant, read_object(raw))
+        if self.memory is not None:
+            await self.memory.store.flushed()
+        return told
 
     async def _describe(self, tenant: str, request: Request) -> dict[str, Any]:
         return self.desk.describe(tenant, request.path_params["id"])
 
     async def _dismiss(self, tenant: str, request: Request) -> dict[str, Any]:
-        return self.desk.dismiss(tenant, request.path_params["id"])
+        told = self.desk.dismiss(tenant, request.path_params["id"])
+        if self.memory is not None:
+            await self.memory.store.flushed()
+        return told
 
     async def _ready(self, request: Request) -> Response:
         engines = {one.name: one.up for one in self.dispatcher.fleet}

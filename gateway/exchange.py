@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 from uuid import uuid4
@@ -37,6 +37,10 @@ _PASSED_ON = ("content-type", "content-encoding", "retry-after")
 _KEY_REFUSED = (401, 403)
 
 _log = logging.getLogger("justitia.gateway")
+
+
+Record = Callable[[Call, Sequence[int]], Awaitable[None]]
+"""Keeps a call that is finished, with the tokens of its prompts."""
 
 
 class Stalled(Exception):
@@ -76,6 +80,8 @@ class Exchange:
         Of the engine's API.
     call, lengths
         The call, and what its prompts were estimated from.
+    record
+        Awaited before the client is told that it is done.
     """
 
     def __init__(
@@ -90,6 +96,7 @@ class Exchange:
         path: str,
         out: Outgoing,
         send: Send,
+        record: Record | None = None,
     ) -> None:
         self._dispatcher = dispatcher
         self._upstreams = upstreams
@@ -100,6 +107,8 @@ class Exchange:
         self._path = path
         self._out = out
         self._send_message = send
+        self._record = record
+        self._settled = False
         self._came = time.monotonic()
         self._turn = asyncio.Event()
         self._cancelled = asyncio.Event()
@@ -225,7 +234,7 @@ class Exchange:
         async for part in answer.aiter_raw():
             await self._pass_on(answer, splitter.feed(part))
         await self._pass_on(answer, [splitter.rest()])
-        self._settle(None)
+        await self._settle(None)
         self._end()
         if not self._started:
             await self._start(answer, {})
@@ -234,6 +243,8 @@ class Exchange:
     async def _pass_on(self, answer: httpx.Response, events: Iterable[bytes]) -> None:
         """Pass events on; the answer begins with the first, and not before."""
         passed = b"".join([event for event in events if self._count(event)])
+        if self._tally.ended:
+            await self._settle(None)  # before the client can know that it is done
         if not passed:
             return
         if not self._started:
@@ -265,13 +276,16 @@ class Exchange:
             parts.append(part)
         body = b"".join(parts)
         if answer.status_code == 200:
-            self._settle(self._tally.whole(body))
+            await self._settle(self._tally.whole(body))
         self._end()
         await self._start(answer, {"content-length": str(len(body))})
         await self._send(body, more=False)
 
-    def _settle(self, characters: int | None) -> None:
-        """Tell the dispatcher what the engine counted, or what can be guessed of it."""
+    async def _settle(self, characters: int | None) -> None:
+        """Tell what the engine counted, or what can be guessed of it, and keep it."""
+        if self._settled:
+            return
+        self._settled = True
         call, model = self._call, self._call.model or ""
         tokens = self._tally.count("completion_tokens")
         if tokens is None and characters is not None:
@@ -283,6 +297,8 @@ class Exchange:
             thought = sum(call.prompts[:: self._lengths.choices])
             prompts = [round(prompt * total / thought) for prompt in call.prompts]
         self._dispatcher.settle(call, prompts, tokens)
+        if self._record is not None:
+            await self._record(call, prompts or call.prompts)
 
     async def _fail(self, error: GatewayError) -> None:
         """Answer with an error, as far as that can still be done."""

@@ -60,12 +60,15 @@ class Lengths:
         The most tokens that each may produce, None where it does not say.
     marks
         Digests of the beginnings of the first prompt, the longest first.
+    text
+        The beginning of that.
     """
 
     each: tuple[Prompt, ...]
     choices: int
     most: int | None
     marks: tuple[bytes, ...]
+    text: str
 
 
 def read_lengths(body: Mapping[str, Any], *, chat: bool) -> Lengths:
@@ -93,7 +96,7 @@ def read_lengths(body: Mapping[str, Any], *, chat: bool) -> Lengths:
         most = _whole(body, "max_completion_tokens", 0, MOST_TOKENS)
     if most is None:
         most = _whole(body, "max_tokens", 0, MOST_TOKENS)
-    return Lengths(tuple(each), count, most, _marks(body.get("model"), text))
+    return Lengths(tuple(each), count, most, _marks(body.get("model"), text), text)
 
 
 def _whole(body: Mapping[str, Any], field: str, least: int, most: int) -> int | None:

@@ -24,7 +24,10 @@ from justitia.policy.exact import shown
 
 TABLE = "gateway"
 ADAPTER = ("policy", "options", "linger", "most_agents", "predictor")
-SIMPLE = ("host", "port", "open", "dispatch", "default_tokens", "logs")
+SIMPLE = (
+    "host", "port", "open", "dispatch", "default_tokens", "logs", "store",
+    "keep_prompts",
+)  # fmt: skip
 TABLES = ("engines", "tenants", "limits")
 KEYS = ("engines", *SIMPLE, *ADAPTER)
 """What is a flag and a variable, too: ``--policy``, ``JUSTITIA_POLICY``."""
@@ -76,7 +79,7 @@ def load(
             continue
         if key == "engines":
             given[key] = _urls(given[key])
-        elif key == "open" and isinstance(given[key], str):
+        elif key in ("open", "keep_prompts") and isinstance(given[key], str):
             given[key] = _SWITCH.get(given[key], given[key])
     policy = given.get("policy", ServingSettings().policy)
     if "options" not in given and isinstance(policy, str) and policy in policies:

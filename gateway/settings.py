@@ -6,6 +6,7 @@ read in two places, where they are compared and where they are sent.
 """
 
 import re
+from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -190,6 +191,11 @@ class GatewaySettings(_Table):
         where there is no predictor.
     logs
         ``text``, or ``json``: an object a line.
+    store
+        The file in which agents' state and finished inferences are kept; None: nothing
+        is.
+    keep_prompts
+        Whether what prompts begin with is kept, too, as predictors learn from it.
     adapter
         The policy, its options, and for how long agents are remembered.
     """
@@ -202,8 +208,21 @@ class GatewaySettings(_Table):
     dispatch: Literal["gateway", "engine"] = "gateway"
     default_tokens: Count = 256
     logs: Literal["text", "json"] = "text"
+    store: str | None = None
+    keep_prompts: bool = False
     limits: Limits = Field(default_factory=Limits)
     adapter: ServingSettings = Field(default_factory=ServingSettings)
+
+    @field_validator("store")
+    @classmethod
+    def _in_a_folder(cls, value: str | None) -> str | None:
+        if value is not None and (
+            Path(value).is_dir() or not Path(value).absolute().parent.is_dir()
+        ):
+            raise ValueError(
+                f"must be a file in a folder that is there, not {shown(value)}"
+            )
+        return value
 
     @model_validator(mode="after")
     def _guarded(self) -> "GatewaySettings":

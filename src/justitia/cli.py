@@ -311,6 +311,8 @@ def gateway(
     port: Number = None,
     open: Annotated[bool | None, Parameter(negative=())] = None,
     logs: Annotated[str | None, Parameter(metavar="text|json")] = None,
+    store: Annotated[str | None, Parameter(metavar="FILE")] = None,
+    keep_prompts: Annotated[bool | None, Parameter(negative=())] = None,
 ) -> int:
     """Serve OpenAI's API in front of engines, in the order of a policy.
 
@@ -352,6 +354,11 @@ def gateway(
         Listen on an address that others can reach, though there are no keys.
     logs
         text (default), or json: an object a line.
+    store
+        A file in which agents' state and finished inferences are kept, so that a
+        gateway that is killed goes on where it was (default: nothing is kept).
+    keep_prompts
+        Keep what prompts begin with there, too, for predictors to learn from.
     """
     from justitia.engines import EngineError  # noqa: PLC0415 - see above
     from justitia.policy import PolicyError  # noqa: PLC0415
@@ -370,6 +377,8 @@ def gateway(
         "port": port,
         "open": open,
         "logs": logs,
+        "store": store,
+        "keep_prompts": keep_prompts,
     }
     try:
         relay(flags, config)

@@ -21,7 +21,9 @@ T = TypeVar("T")
 
 
 @contextlib.asynccontextmanager
-async def listening(one: uvicorn.Server, port: int = 0) -> AsyncIterator[int]:
+async def listening(
+    one: uvicorn.Server, port: int = 0, *, force: bool = False
+) -> AsyncIterator[int]:
     """Let a server serve on a port, a free one if it is 0, until the block ends."""
     sock = socket.socket()
     sock.bind(("127.0.0.1", port))
@@ -33,7 +35,8 @@ async def listening(one: uvicorn.Server, port: int = 0) -> AsyncIterator[int]:
         yield sock.getsockname()[1]
     finally:
         one.should_exit = True
-        one.force_exit = True
+        # A gateway ends as it should; an engine like a machine that is switched off.
+        one.force_exit = force
         with contextlib.suppress(asyncio.CancelledError):
             await task
         sock.close()
@@ -94,6 +97,7 @@ def request(chat: bool = False, **body: Any) -> dict[str, Any]:
 
 def settings(urls: list[str], **more: Any) -> GatewaySettings:
     engine = {"capacity": 10_000, **more.pop("engine", {})}
+    more["limits"] = {"stop_seconds": 1.0, **more.get("limits", {})}
     return GatewaySettings.model_validate(
         {"engines": [{"url": url, **engine} for url in urls], **more}
     )
@@ -107,7 +111,8 @@ async def gateway(
     async with contextlib.AsyncExitStack() as stack:
         urls = []
         for one in faults:
-            port = await stack.enter_async_context(listening(plain(one.app)))
+            server_ = listening(plain(one.app), force=True)
+            port = await stack.enter_async_context(server_)
             urls.append(f"http://127.0.0.1:{port}")
         made = Gateway(settings(urls, **more))
         port = await stack.enter_async_context(listening(server(made)))

@@ -5,6 +5,7 @@ import json
 import logging
 import resource
 import socket
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -82,6 +83,37 @@ def test_two_hundred_clients_go_away_b39(phase: str) -> None:
             await live.rests()
             await live.until(lambda: faults.running == 0)
             assert live.dispatcher.active_agents("everybody") == 0
+
+    run(doing())
+
+
+def test_two_hundred_clients_go_away_while_their_end_is_awaited_b39(
+    tmp_path: Path,
+) -> None:
+    async def doing() -> None:
+        faults = Faults()
+        async with gateway(faults, store=str(tmp_path / "x.db")) as live:
+            stuck = asyncio.Event()
+
+            async def finish(inferences: object) -> None:
+                await stuck.wait()
+
+            memory = live.gateway.memory
+            assert memory is not None
+            memory.store.finish, kept = finish, memory.store.finish  # type: ignore[method-assign]
+            for _ in range(20):
+                those = [
+                    await connect(live, request(stream=True, max_tokens=2))
+                    for _ in range(10)
+                ]
+                for reader, _ in those:
+                    await reader.readuntil(b"comment")
+                for _, writer in those:
+                    await reset(writer)
+                await live.rests()
+            memory.store.finish = kept  # type: ignore[method-assign]
+            assert (await live.post()).status_code == 200
+            await live.rests()
 
     run(doing())
 
