@@ -129,10 +129,10 @@ class Upstream:
         try:
             async with asyncio.timeout(_LOOK_SECONDS):
                 return await self._look(fresh)
-        except (httpx.HTTPError, ValueError, LookupError, TypeError) as error:
-            raise EngineLost(f"{type(error).__name__}: {error}"[:200]) from None
         except TimeoutError:
             raise EngineLost("it does not say how it is") from None
+        except Exception as error:  # whatever it says, the watch goes on
+            raise EngineLost(f"{type(error).__name__}: {error}"[:200]) from None
 
     async def _look(self, fresh: bool) -> Facts:
         answer = await self._client.get("/v1/models")
