@@ -47,6 +47,12 @@ async def serving(
         process.wait()
 
 
+def seconds_of(process: int) -> float:
+    """Return the seconds of CPU that a process has had."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def served_by_uvicorn(app: str) -> list[str]:
     name = f"benchmarks.gateway.apps:{app}"
     return ["-m", "uvicorn", name, "--app-dir=.", "--no-access-log"]
