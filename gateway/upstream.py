@@ -6,8 +6,8 @@ body is, what is wanted, and the engine's own key.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any
@@ -22,6 +22,8 @@ from justitia.gateway.settings import EngineSettings, Limits
 _log = logging.getLogger("justitia.gateway")
 _GONE = (502, 503, 504)
 _LOOK_SECONDS = 10.0
+_POOL = 16
+"""Requests of one pool of connections at once."""
 _CLOSE_SECONDS = 4.0
 """After which a connection at rest is not used again: servers close them after 5."""
 
@@ -66,31 +68,60 @@ class Upstream:
         self.kind: str = settings.kind
         self.worried = asyncio.Event()
         self.limits = limits
-        key = settings.key
+        self._transport = transport
+        self._trust = httpx.create_ssl_context()
+        self._client = self._connections()  # for looking at it
+        self._pools: list[tuple[httpx.AsyncClient, set[object]]] = []
+
+    def _connections(self) -> httpx.AsyncClient:
+        """Return a client of the engine with connections of its own."""
+        limits, key = self.limits, self.settings.key
         headers = {"accept-encoding": "identity", "user-agent": "justitia"}
         if key is not None:
             headers["authorization"] = f"Bearer {key.get_secret_value()}"
-        self._client = httpx.AsyncClient(
-            base_url=settings.url,
+        client = httpx.AsyncClient(
+            base_url=self.settings.url,
             headers=headers,
-            transport=transport,
+            transport=self._transport,
+            verify=self._trust,
             trust_env=False,
             timeout=httpx.Timeout(
                 limits.idle_seconds, connect=limits.connect_seconds, pool=None
             ),
             limits=httpx.Limits(
                 max_connections=None,
-                max_keepalive_connections=256,
+                max_keepalive_connections=_POOL,
                 keepalive_expiry=_CLOSE_SECONDS,
             ),
         )
-
         # An engine's cookies are some client's, and no other's.
-        self._client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
+        client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
+        return client
+
+    @contextmanager
+    def _pool(self) -> Iterator[httpx.AsyncClient]:
+        """Give a client for one request.
+
+        A pool looks through all its connections for each request and each end of one:
+        some hundred in one pool cost more than all the rest. So each has a few.
+        """
+        roomy = (pool for pool in self._pools if len(pool[1]) < _POOL)
+        found = next(roomy, None)
+        if found is None:
+            found = (self._connections(), set())
+            self._pools.append(found)
+        client, users = found
+        user = object()
+        users.add(user)
+        try:
+            yield client
+        finally:
+            users.discard(user)
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._client.aclose()
+        for client in (self._client, *(client for client, _ in self._pools)):
+            await client.aclose()
 
     @asynccontextmanager
     async def send(self, path: str, content: bytes) -> AsyncIterator[httpx.Response]:
@@ -101,11 +132,10 @@ class Upstream:
         EngineLost, EngineSilent
             Here, and where the answer is read.
         """
-        request = self._client.build_request(
-            "POST", path, content=content, headers={"content-type": "application/json"}
-        )
-        with _translated():
-            answer = await self._client.send(request, stream=True)
+        told = {"content-type": "application/json"}
+        with _translated(), self._pool() as client:
+            request = client.build_request("POST", path, content=content, headers=told)
+            answer = await client.send(request, stream=True)
             try:
                 if answer.status_code in _GONE:
                     raise EngineLost(f"it answers {answer.status_code}")

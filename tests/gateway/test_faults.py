@@ -163,20 +163,21 @@ def test_a_client_that_reads_nothing_holds_no_memory_and_is_let_go_b47() -> None
 
 def test_a_call_is_sent_again_when_its_engine_is_gone() -> None:
     async def doing() -> None:
-        well = Faults()
-        async with gateway(Faults(), well, limits={"health_seconds": 0.2}) as live:
+        dying, well = Faults(), Faults()
+        async with gateway(dying, well, limits={"health_seconds": 0.2}) as live:
             engines = live.dispatcher.fleet.engines
             await live.until(lambda: all(engine.up for engine in engines))
             engines[1].up = False
             running = asyncio.create_task(live.post(user="hold"))
-            await live.until(lambda: engines[0].running == 1)
+            await live.until(lambda: dying.running == 1)
             upstream = live.gateway.upstreams[engines[0].name]
             live.dispatcher.up(engines[1])
             well.release.set()
             # Its connections break, as those of a process that was killed.
-            transport: Any = upstream._client._transport
-            for connection in list(transport._pool.connections):
-                await connection.aclose()
+            for client, _ in upstream._pools:
+                transport: Any = client._transport
+                for connection in list(transport._pool.connections):
+                    await connection.aclose()
             answer = await running
             assert answer.status_code == 200
             assert len(well.bodies) == 1
