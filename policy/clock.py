@@ -21,6 +21,7 @@ from justitia.policy.exact import (
     Number,
     advanced,
     exactly,
+    finite,
     not_negative,
     positive,
     shown,
@@ -63,8 +64,8 @@ class VirtualClock:
     the numbers stay bounded.
 
     Complexity, with n agents remembered: `arrive`, `revise` and `leave` O(log n)
-    amortised, `serve` O(1) plus amortised O(log n) for each agent that departs, all
-    else O(1). Memory O(n).
+    amortised, `serve` O(1) plus amortised O(log n) for each agent that departs, `until`
+    O(n), all else O(1). Memory O(n).
 
     Examples
     --------
@@ -236,6 +237,26 @@ class VirtualClock:
         """
         return self._member(agent).tag
 
+    def until(self, tag: Number) -> Exact:
+        """Return the work after which V is `tag`, if nobody arrives meanwhile.
+
+        0 where V is there already. Where nobody of those active has so large a tag, the
+        work after which all of them have departed.
+
+        Complexity: O(active).
+        """
+        tag = exactly(finite(tag, "tag"))
+        value = self._value
+        return sum(
+            (min(m.tag, tag) - value) * m.weight
+            for *_, m in self._heap_entries()
+            if tag > value
+        )
+
+    def _heap_entries(self) -> list[_Entry]:
+        """Return the entries of the active, in no order."""
+        return [entry for entry in self._heap if entry[3].entry is entry]
+
     def _member(self, agent: Hashable) -> _Member:
         try:
             return self._members[agent]
@@ -259,7 +280,7 @@ class VirtualClock:
         self._active -= 1
         self._weight -= member.weight
         if len(self._heap) > 2 * self._active + 16:
-            self._heap = [e for e in self._heap if e[3].entry is e]
+            self._heap = self._heap_entries()
             heapify(self._heap)
 
     def _head(self) -> _Entry:

@@ -52,7 +52,9 @@ settings.register_profile(
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
 settings.load_profile(PROFILE)
 
-_BARE = {"engines", "experiments", "policy", "predictors", "proofs", "workloads"}
+_BARE = {
+    "engines", "experiments", "gateway", "policy", "predictors", "proofs", "workloads"
+}  # fmt: skip
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -62,6 +62,8 @@ class _Agent:
         How many it will have, None where nobody said.
     own
         Whether it is a request without an agent.
+    number
+        Of its arrival, from 1.
     live, expected
         Its requests in line or running, and the work that they are predicted to cost.
     ended, delivered
@@ -72,6 +74,7 @@ class _Agent:
     told: Agent
     cost: Number | None
     own: bool
+    number: int
     live: dict[str, _Request] = field(default_factory=dict)
     expected: Number = 0
     ended: int = 0
@@ -156,6 +159,7 @@ class Agents:
         self.moves = 0
         self._predict = predict
         self._agents: dict[str, _Agent] = {}
+        self._arrivals = 0
         self._requests: dict[str, _Request] = {}
         # Of those served; beside them, so that a step touches no more than it must.
         self._produced: dict[str, int] = {}
@@ -377,6 +381,35 @@ class Agents:
         if self.witness is not None:
             self.witness.served(step)
 
+    def charge(self, request_id: str, work: int) -> None:
+        """Take note of work that a running request was delivered, and no step told of.
+
+        Where the length of a prompt is known at its end only, say. The policy is told
+        of it as of a request of the same agent that holds `work` tokens for one step.
+        """
+        request = self._requests.get(request_id)
+        if request is None or work <= 0:
+            return
+        policy, more = self.policy, f"{request_id}/more"
+        policy.submit(Inference(more, request.agent.id, work, 0))
+        policy.start(more)
+        policy.serve(Step({more: work}, {more: 0}))
+        policy.finish(more)
+        request.agent.delivered += policy.cost_model(work, 0)
+        self.moves += 1
+
+    def whose(self, request_id: str) -> tuple[int, str] | None:
+        """Return the number of arrival and the kind of a live request's agent."""
+        request = self._requests.get(request_id)
+        if request is None:
+            return None
+        return request.agent.number, request.agent.told.kind
+
+    def request_tag(self, request_id: str) -> Number | None:
+        """Return the tag of a live request's agent, None where there is none."""
+        request = self._requests.get(request_id)
+        return None if request is None else self.policy.tag(request.agent.id)
+
     def _may_move(self) -> None:
         """Take note of what leaves the line as it is under a static order only."""
         if not self._static:
@@ -454,7 +487,9 @@ class Agents:
         )
         self.policy.arrive(told)
         own = claim.agent is None
-        self._agents[agent_id] = _Agent(agent_id, told, claim.cost, own)
+        self._arrivals += 1
+        agent = _Agent(agent_id, told, claim.cost, own, self._arrivals)
+        self._agents[agent_id] = agent
         return told
 
     def _delivered(self, request: _Request) -> Number:

@@ -1,4 +1,4 @@
-"""The command line: ``run``, ``experiment``, ``serve``, ``probe`` and others.
+"""The command line: ``run``, ``experiment``, ``serve``, ``gateway`` and others.
 
 Only what reads the command line is imported with this module: what runs it takes longer
 to load than ``--help`` should.
@@ -382,6 +382,103 @@ def serve(
 
 
 @app.command(
+    help_epilogue="Exit codes: 0 stopped, 1 nothing can listen there, 2 the command or "
+    "a setting cannot be used."
+)
+def gateway(
+    *,
+    config: Annotated[str | None, Parameter(metavar="FILE")] = None,
+    engine: Annotated[list[str] | None, Parameter(metavar="URL", negative=())] = None,
+    policy: Name = None,
+    options: Annotated[str | None, Parameter(metavar="JSON")] = None,
+    dispatch: Annotated[str | None, Parameter(metavar="gateway|engine")] = None,
+    default_tokens: Number = None,
+    linger: Number = None,
+    most_agents: Number = None,
+    predictor: Annotated[str | None, Parameter(metavar="DIR")] = None,
+    host: Name = None,
+    port: Number = None,
+    open: Annotated[bool | None, Parameter(negative=())] = None,
+    logs: Annotated[str | None, Parameter(metavar="text|json")] = None,
+    store: Annotated[str | None, Parameter(metavar="FILE")] = None,
+    keep_prompts: Annotated[bool | None, Parameter(negative=())] = None,
+) -> int:
+    """Serve OpenAI's API in front of engines, in the order of a policy.
+
+    Clients change their base URL and name their agent (X-Justitia-Agent-Id). What would
+    not fit into an engine's KV cache is held back here. Tenants with their keys, limits
+    and what is known of an engine are in the table [gateway] of the file; every setting
+    below can be there, too, or a variable (JUSTITIA_PORT for --port). Needs the extra
+    "gateway".
+
+    Parameters
+    ----------
+    config
+        A TOML file with a table [gateway], and with options of a policy in a table
+        [policy.NAME]. JUSTITIA_CONFIG names it, too.
+    engine
+        The base of an engine's API, http://127.0.0.1:8000, several times for several
+        (JUSTITIA_ENGINES, with commas).
+    policy
+        The policy (default: justitia).
+    options
+        Options of the policy, as a JSON object.
+    dispatch
+        gateway (default): what has no room is held here. engine: all is sent at once,
+        with a priority.
+    default_tokens
+        What a request is thought to produce that says nothing of it (default: 256).
+    linger
+        Seconds for which an agent without a request is remembered (default: 300).
+    most_agents
+        Agents without a request that are remembered at most (default: 10000).
+    predictor
+        A model of justitia predictor train, which tells what a request will produce
+        where it does not say so itself (default: as much as it may).
+    host
+        The address to listen on (default: 127.0.0.1, this machine only).
+    port
+        The port (default: 8080).
+    open
+        Listen on an address that others can reach, though there are no keys.
+    logs
+        text (default), or json: an object a line.
+    store
+        A file in which agents' state and finished inferences are kept, so that a
+        gateway that is killed goes on where it was (default: nothing is kept).
+    keep_prompts
+        Keep what prompts begin with there, too, for predictors to learn from.
+    """
+    from justitia.engines import EngineError  # noqa: PLC0415 - see above
+    from justitia.policy import PolicyError  # noqa: PLC0415
+    from justitia.relaying import relay  # noqa: PLC0415
+
+    flags = {
+        "engines": engine,
+        "policy": policy,
+        "options": options,
+        "dispatch": dispatch,
+        "default_tokens": default_tokens,
+        "linger": linger,
+        "most_agents": most_agents,
+        "predictor": predictor,
+        "host": host,
+        "port": port,
+        "open": open,
+        "logs": logs,
+        "store": store,
+        "keep_prompts": keep_prompts,
+    }
+    try:
+        relay(flags, config)
+    except EngineError as error:
+        return fail(error, RUN_FAILED)
+    except PolicyError as error:
+        return fail(error, USAGE)
+    return DONE
+
+
+@app.command(
     help_epilogue="Exit codes: 0 it honours priorities, 1 it does not or cannot be "
     "made to show, 2 the command cannot be used."
 )
@@ -468,7 +565,8 @@ def _named(given: Sequence[str]) -> str:
     if name == predictor_app.name[0]:
         known = [name for name in predictor_app if not name.startswith("-")]
         return " ".join([name, *(one for one in rest if one in known)])
-    return name if name in ("experiment", "verify", "serve", "probe") else "run"
+    commands = ("experiment", "verify", "serve", "gateway", "probe")
+    return name if name in commands else "run"
 
 
 def _forget_output() -> None:

@@ -23,6 +23,8 @@ from justitia.cli import app
 from justitia.config import KEYS, PREFIX, load
 from justitia.engines.serving import ServingSettings
 from justitia.engines.sim import load_preset
+from justitia.gateway.loading import KEYS as GATEWAY_KEYS
+from justitia.gateway.loading import load as load_gateway
 from justitia.serving import ServeSettings
 from tests.face.builders import PRESET
 
@@ -141,6 +143,10 @@ def test_toml_is_what_we_read(
     Path("block.toml").write_text(block.text, encoding="utf-8")
     if "capacity_tokens" in content:
         load_preset("block.toml")
+    elif "gateway" in content:
+        keys = dict.fromkeys(re.findall(r'keys?_env = "(\w+)"', block.text))
+        held = {name: f"key-{number}" for number, name in enumerate(keys)}
+        load_gateway({}, file="block.toml", environment=held)
     elif content.keys() & {*KEYS, "policies"}:
         for key in ("workload", "arrivals"):  # that such a file is there is enough
             if str(content.get(key)).endswith((".jsonl", ".csv", ".gz")):
@@ -152,7 +158,7 @@ def test_variables_that_are_named_are_read() -> None:
     known = {f"{PREFIX}{key.upper()}" for key in (*KEYS, "config")}
     known |= {f"{PREFIX}CI_VENV", f"{PREFIX}API_KEY"}
     fields = (*ServingSettings.model_fields, *ServeSettings.__dataclass_fields__)
-    known |= {f"{PREFIX}{field.upper()}" for field in fields}
+    known |= {f"{PREFIX}{field.upper()}" for field in (*fields, *GATEWAY_KEYS)}
     for page in PAGES:
         named = set(re.findall(rf"\b{PREFIX}[A-Z_]+\b", page.read_text("utf-8")))
         assert named <= known, page.name

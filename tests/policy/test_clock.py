@@ -419,6 +419,33 @@ def test_float_weights_add_up_without_drift() -> None:
     assert clock.weight == Fraction(0.1)
 
 
+@given(st.lists(st.tuples(costs, weights), min_size=1), works, st.data())
+def test_until_is_what_serve_takes_to_get_there(
+    agents: list[tuple[Number, Number]], work: Number, data: st.DataObject
+) -> None:
+    clock = VirtualClock()
+    for number, (cost, weight) in enumerate(agents):
+        clock.arrive(number, cost, weight)
+    clock.serve(work)
+    number = data.draw(st.integers(0, len(agents) - 1))
+    tag, value = clock.tag(number), clock.value
+    need = clock.until(tag)
+    departed = clock.serve(need)
+    if tag <= value:
+        assert (need, clock.value) == (0, value)
+    else:
+        assert clock.value == tag
+        assert (number, need) in departed
+
+
+def test_until_ends_with_the_last_agent() -> None:
+    clock = clock_of(("a", 10), ("b", 30))
+    assert [clock.until(tag) for tag in (0, 10, 20, 30, 99)] == [0, 20, 30, 40, 40]
+    assert VirtualClock().until(5) == 0
+    with pytest.raises(PolicyError, match="tag must be a finite number"):
+        clock.until(NAN)
+
+
 def test_B06_no_rebase() -> None:
     clock = clock_of(("old", 10**12))
     clock.serve(10**12)

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import sqlite3
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,19 +12,23 @@ from typing import IO, Any
 
 from justitia.policy.exact import shown
 from justitia.workloads.agents import WorkloadError
+from justitia.workloads.files.stored import stored
 
 LONGEST_LINE = 1 << 27
 """Bytes of a line, so that a file without line ends does not fill the memory."""
 
 _GZIP = b"\x1f\x8b"
+_SQLITE = b"SQLite format 3\0"
 _BOM = b"\xef\xbb\xbf"
 
 
 def lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     """Yield the lines of a UTF-8 file that are not blank, with their numbers from 1.
 
-    Compressed with gzip or not, which its first bytes say. A byte order mark and the
-    carriage returns of CRLF are taken off. One line at a time is in memory.
+    Compressed with gzip or not, which its first bytes say; they also tell the store of
+    a gateway, whose lines are those of its log of finished inferences. A byte order
+    mark and the carriage returns of CRLF are taken off. One line at a time is in
+    memory.
 
     Raises
     ------
@@ -32,6 +37,15 @@ def lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
         off gzip, bytes that are not UTF-8, a line longer than `LONGEST_LINE`.
     """
     number = 0
+    try:
+        with Path(path).open("rb") as raw:
+            if raw.read(len(_SQLITE)) == _SQLITE:
+                yield from stored(path)
+                return
+    except OSError:
+        pass  # which is told below
+    except sqlite3.Error as error:
+        raise fault(path, 0, f"no store of a gateway ({error})") from None
     try:
         with Path(path).open("rb") as raw, _unpacked(raw) as file:
             while line := file.readline(LONGEST_LINE + 1):

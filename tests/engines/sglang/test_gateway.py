@@ -1,0 +1,29 @@
+"""A gateway in front of the real SGLang."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sglang", reason="SGLang is not installed: see docs/sglang.md")
+
+from tests.engines.servers import KEY, Server
+from tests.engines.sglang.servers import SMALL, STOCK, server
+from tests.gateway.live import run
+from tests.gateway.real import check_all
+
+CAPACITY = 2048
+
+
+@pytest.fixture(scope="module")
+def stock(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    command = (
+        *STOCK, f"--model-path={model}", *SMALL, f"--max-total-tokens={CAPACITY}",
+        f"--api-key={KEY}",
+    )  # fmt: skip
+    with server(command, tmp_path_factory.mktemp("stock")) as one:
+        yield one
+
+
+def test_agents_are_served_through_a_gateway(stock: Server) -> None:
+    run(check_all(stock.url, CAPACITY), seconds=300)
