@@ -37,11 +37,11 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 LEAST_TOKENS = 0.95
 """Of tokens a second over the native engine's."""
 PAIRS = 9
-REQUESTS, PROMPT, TOKENS = 128, 32, 32
+REQUESTS, PROMPT, TOKENS = 256, 32, 128
 """Of a run: requests, and the tokens of each prompt and output."""
 SERVER = {
     "context_length": 512,
-    "max_total_tokens": 4096,
+    "max_total_tokens": 10_240,
     "max_running_requests": 64,
     "chunked_prefill_size": 1024,
     "skip_tokenizer_init": True,
