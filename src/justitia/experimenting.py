@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -31,6 +32,7 @@ from justitia.policy import PolicyError
 from justitia.policy.exact import shown
 from justitia.progress import Progresses
 from justitia.sections import show
+from justitia.typed import whole
 
 ALL = "all"
 OUT = "results"
@@ -38,6 +40,7 @@ LARGEST_SEED = 2**63 - 1
 MOST_SEEDS = 1000
 MOST_AGENTS = 10**7
 MOST_JOBS = 1024
+_whole = partial(whole, error=ExperimentError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,18 +246,3 @@ def _said(flag: str, check: Callable[[str], None], value: str) -> None:
         check(value)
     except PolicyError as error:
         raise ExperimentError(f"{flag}: {error}") from None
-
-
-def _whole(flag: str, typed: str | None, default: int, least: int, most: int) -> int:
-    """Return a flag that must be a whole number from `least` to `most`."""
-    if typed is None:
-        return default
-    try:
-        value = int(typed)
-    except ValueError:
-        value = least - 1
-    if not least <= value <= most:
-        raise ExperimentError(
-            f"{flag}: must be a whole number from {least} to {most}, not {shown(typed)}"
-        )
-    return value

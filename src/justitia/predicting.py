@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from justitia.predictors.extra import installed
 from justitia.predictors.splits import MOST, SEED, SHARE, split
 from justitia.progress import Progresses
 from justitia.scatter import draw
+from justitia.typed import whole
 
 if TYPE_CHECKING:
     from justitia.predictors.model import Model
@@ -41,6 +43,9 @@ _BAR = 1000
 
 class PredictingError(PolicyError):
     """A command about predictors that cannot be run; says why."""
+
+
+_whole = partial(whole, error=PredictingError)
 
 
 def train_model(
@@ -266,21 +271,6 @@ def _standard_input() -> str:
             f"standard input: byte {error.start + 1}, "
             f"{error.object[error.start]:#04x}, is not UTF-8"
         ) from None
-
-
-def _whole(flag: str, typed: str | None, default: int, least: int, most: int) -> int:
-    """Return a flag that must be a whole number from `least` to `most`."""
-    if typed is None:
-        return default
-    try:
-        value = int(typed)
-    except ValueError:
-        value = least - 1
-    if not least <= value <= most:
-        raise PredictingError(
-            f"{flag}: must be a whole number from {least} to {most}, not {shown(typed)}"
-        )
-    return value
 
 
 def _part(flag: str, typed: str | None, default: float) -> float:
