@@ -121,8 +121,8 @@ def figures(
     return [
         Figure(
             "mean-jct",
-            "Mean JCT over VTC's: bars ours with their 95 % interval (an arrow where it "
-            f"goes on), diamonds the paper's; {which}.",
+            "Mean JCT over VTC's: bars ours with their 95 % interval (an arrow where "
+            f"it goes on), diamonds the paper's; {which}.",
             draw_means,
         ),
         Figure(

@@ -137,7 +137,8 @@ def _figure(rows: dict[str, list[dict[str, Value]]]) -> Figure:
             )  # fmt: skip
         axes.plot(
             3, 100 * paper.NOISE_COSTS, marker="D", markerfacecolor="white",
-            markeredgewidth=1.3, markeredgecolor="black", color=INK, zorder=4, linestyle="none", label="the paper",
+            markeredgewidth=1.3, markeredgecolor="black", color=INK, zorder=4,
+            linestyle="none", label="the paper",
         )  # fmt: skip
         spreads = sorted({x for mine in rows.values() for x in map(_spread, mine)})
         axes.set_xticks(spreads)

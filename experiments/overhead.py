@@ -94,8 +94,8 @@ def _figure(scope: Scope, rows: list[dict[str, Value]]) -> Figure:
             name = str(row["policy"])
             axes.plot(
                 _sizes(scope), [number(row[f"decision_{n}"]) for n in _sizes(scope)],
-                color=colour(name), linestyle=dash(name), marker=marker(name), markersize=4.5,
-                label=name,
+                color=colour(name), linestyle=dash(name), marker=marker(name),
+                markersize=4.5, label=name,
             )  # fmt: skip
         axes.set(xscale="log", xlabel="inferences waiting", ylabel="µs a decision")
         axes.set_ylim(0)

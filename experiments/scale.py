@@ -242,7 +242,9 @@ def _time_figure(times: list[dict[str, Value]]) -> Figure:
                     marker="s" if options else marker(policy),
                     markersize=4, label=name,
                 )  # fmt: skip
-        left.set(xscale="log", yscale="log", xlabel="inferences", ylabel="processor time, s")
+        left.set(
+            xscale="log", yscale="log", xlabel="inferences", ylabel="processor time, s"
+        )
         right.set(xscale="log", yscale="log", xlabel="inferences", ylabel="memory, MiB")
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3)
