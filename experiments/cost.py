@@ -6,7 +6,7 @@ from justitia.engines.summary import BASELINE
 from justitia.experiments import paper
 from justitia.experiments.cells import Cell
 from justitia.experiments.compared import change, over_seeds
-from justitia.experiments.drawing import GRID, colour
+from justitia.experiments.drawing import colour, cut_off, interval_bars
 from justitia.experiments.estimate import Estimate
 from justitia.experiments.scope import Scope
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
@@ -144,7 +144,8 @@ def _section(scope: Scope, outcomes: Outcomes) -> Section:
         tables=list(tables.values()),
         figures=[_figure(tables)],
         highlights=(
-            ("Justitia/C against Justitia, prompts free", _signed(free), "+42.3 %"),
+            ("Justitia/C's mean JCT against Justitia's", _signed(priced), "+42.3 %"),
+            ("the same where prompts take no time", _signed(free), ""),
         ),
     )
 
@@ -164,7 +165,7 @@ def _figure(tables: dict[str, Table]) -> Figure:
                 assert isinstance(mean, Estimate)
                 axes.bar(
                     place, mean.mean, width=0.66, color=fills[place], yerr=mean.half,
-                    error_kw={"ecolor": GRID, "elinewidth": 1.1, "capsize": 2},
+                    error_kw=interval_bars(),
                 )  # fmt: skip
             axes.set_xticks(
                 range(len(table.rows)),
@@ -172,17 +173,23 @@ def _figure(tables: dict[str, Table]) -> Figure:
                 rotation=30,
             )
             axes.set_title(
-                {"priced": "prompts priced", "free": "prompts free",
+                {"priced": "prompts take time", "free": "prompts take none",
                  "reserving": "memory reserved"}[setting], fontsize=9,
             )  # fmt: skip
             axes.grid(axis="x", visible=False)
             highest = max(number(row["mean"]) for row in table.rows)
-            axes.set_ylim(0, 1.35 * highest)  # a wide interval is cut off
+            axes.set_ylim(0, 1.35 * highest)
+            means = [row["mean"] for row in table.rows]
+            cut_off(
+                axes,
+                [m.mean + (m.half or 0) for m in means if isinstance(m, Estimate)],
+            )
         every[0].set_ylabel("mean JCT, s")
 
     return Figure(
         "cost-means",
-        "Mean JCT by what is counted as cost, with 95 % intervals over seeds.",
+        "Mean JCT by what is counted as cost, with 95 % intervals over seeds; an arrow "
+        "where one goes on.",
         draw,
     )
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from justitia.engines.summary import BASELINE
 from justitia.experiments.cells import Cell
 from justitia.experiments.compared import over_seeds
-from justitia.experiments.drawing import colour, dash
+from justitia.experiments.drawing import STAGED, beside, colour, dash, marker
 from justitia.experiments.estimate import Estimate
 from justitia.experiments.scope import Scope
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
@@ -131,12 +131,13 @@ def _figure(rows: list[dict[str, Value]]) -> Figure:
     def draw(figure: "Drawing") -> None:
         figure.set_size_inches(7.2, 3.2)
         left, right = figure.subplots(1, 2)
-        for name, (policy, options) in RUNS.items():
+        for place, (name, (policy, options)) in enumerate(RUNS.items()):
             mine = [row for row in rows if row["policy"] == name]
             style = {
-                "color": "#e8a13a" if options else colour(policy),
+                "color": STAGED if options else colour(policy),
                 "linestyle": ":" if options else dash(policy),
-                "marker": "o", "markersize": 4, "capsize": 2, "label": name,
+                "marker": "s" if options else marker(policy),
+                "markersize": 4, "capsize": 2, "elinewidth": 0.9, "label": name,
             }  # fmt: skip
             for axes, key, scale in ((left, "mean", 1), (right, "later", 100)):
                 if key == "later" and name == BASELINE:
@@ -147,7 +148,7 @@ def _figure(rows: list[dict[str, Value]]) -> Figure:
                     if isinstance(value := row[key], Estimate)
                 ]
                 axes.errorbar(
-                    [x for x, _ in points],
+                    [x + beside(place, len(RUNS), 0.14) for x, _ in points],
                     [scale * y.mean for _, y in points],
                     yerr=[scale * (y.half or 0) for _, y in points],
                     **style,
@@ -156,13 +157,16 @@ def _figure(rows: list[dict[str, Value]]) -> Figure:
         right.set(xlabel="density", ylabel="agents later than under VTC, %")
         left.set_ylim(0, 1.35 * max(number(row["mean"]) for row in rows))
         right.set_ylim(0, 100)
+        for axes in (left, right):
+            axes.set_xticks(sorted({number(row["density"]) for row in rows}))
+            axes.xaxis.set_major_formatter("{x:g}")
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=5)
 
     return Figure(
         "density",
         "Mean JCT, and agents later than under VTC, by density; 95 % intervals over "
-        "seeds.",
+        "seeds. Points of one density stand side by side.",
         draw,
     )
 

@@ -1,7 +1,7 @@
 """Figures as files: what is drawn alike comes out alike to the byte."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
@@ -26,14 +26,23 @@ COLOURS = {
     "ayo": "#5668c4",
 }
 """Of the schedulers: to be told apart on white and on black."""
-DASHES = {
+STAGED = "#e8a13a"
+"""Of Justitia with a tag for each stage."""
+DASHES: dict[str, Any] = {
     "justitia": "-",
     "vtc": "--",
     "srjf": "-.",
     "justitia-c": ":",
+    "fcfs": (0, (6, 1.5)),
+    "agent-fcfs": (0, (2, 2)),
+    "ayo": (0, (1, 3)),
+    "fairserve": (0, (6, 2, 2, 2)),
+    "sjf": (0, (3, 1, 1, 1, 1, 1)),
+    "mlfq": (0, (8, 2, 1, 2, 1, 2)),
 }
-"""Line styles, so that a copy without colours can be read; others have ``(0, (4, 2))``.
-"""
+"""Line styles, so that a copy without colours can be read."""
+MARKERS = dict(zip(COLOURS, "oDsv^<PXp*", strict=True))
+"""Marks of points, for the same reason."""
 METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "svg": {"Date": None},
@@ -91,11 +100,21 @@ def render(fill: Callable[["Figure"], None], suffix: str, title: str = "") -> by
 
 
 def _plain_logarithms(axes: "Axes") -> None:
-    """Write 1, 10, 100 along logarithmic axes: the font has no small powers."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter  # noqa: PLC0415
+    """Write 1, 10, 100 along logarithmic axes: the font has no small powers.
+
+    An axis on which there would be fewer than two of these has 2, 5, 20, 50, …, too.
+    """
+    from matplotlib.ticker import (  # noqa: PLC0415
+        FuncFormatter,
+        LogLocator,
+        NullFormatter,
+    )
 
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "log":
+            low, high = axis.get_view_interval()
+            if sum(low <= at <= high for at in axis.get_majorticklocs()) < 2:
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
             axis.set_minor_formatter(NullFormatter())
 
@@ -136,6 +155,45 @@ def colour(policy: str) -> str:
 def dash(policy: str) -> Any:  # noqa: ANN401 - what matplotlib takes
     """Return the line style of a policy."""
     return DASHES.get(policy, (0, (4, 1.5, 1, 1.5)))
+
+
+def marker(policy: str) -> str:
+    """Return the mark of a policy's points."""
+    return MARKERS.get(policy, "o")
+
+
+def beside(place: int, of: int, width: float) -> float:
+    """Return how far to shift one of some series, so that intervals do not overlap.
+
+    >>> [beside(place, 3, 0.2) for place in range(3)]
+    [-0.1, 0.0, 0.1]
+    """
+    return width * (place / (of - 1) - 0.5) if of > 1 else 0.0
+
+
+def interval_bars() -> dict[str, Any]:
+    """Return how intervals are drawn over bars: in ink, to be seen on any colour."""
+    return {"ecolor": INK, "elinewidth": 0.9, "capsize": 2.5, "capthick": 0.9}
+
+
+def cut_off(axes: "Axes", highest: Iterable[float], *, across: bool = False) -> None:
+    """Put an arrow where the interval of a bar goes on beyond the axes.
+
+    Parameters
+    ----------
+    highest
+        Of the interval of each bar, in order.
+    across
+        Whether bars lie.
+    """
+    end = (axes.get_xlim() if across else axes.get_ylim())[1]
+    for place, high in enumerate(highest):
+        if high > end:
+            at = (end, place) if across else (place, end)
+            axes.plot(
+                *at, marker=">" if across else "^", color=INK, markersize=4,
+                clip_on=False, linestyle="none",
+            )  # fmt: skip
 
 
 def outside_legend(axes: "Axes") -> None:

@@ -168,8 +168,9 @@ def _findings(shown: Rows, alike: list[tuple[str, str]]) -> list[str]:
         f"At density {SHOWN} on LLaMA-7B Justitia's mean is "
         f"{percent(1 - mean('justitia') / mean('vtc'))} below VTC's (the paper: "
         f"57.5 %), and {percent(to_srjf, 1)} {'above' if to_srjf > 0 else 'below'} "
-        "SRJF's (the paper: 10.5 % above). SRJF is the best that can be done for the "
-        "mean when costs are known, and promises nothing to anybody.",
+        "SRJF's (the paper: 10.5 % above). SRJF starts what has least left of what it "
+        "counts as cost, KV token-time as Justitia does, and promises nothing to "
+        "anybody.",
         f"FCFS ({seconds(mean('fcfs'))}) and Parrot ({seconds(mean('agent-fcfs'))}) "
         f"stand beside VTC's {seconds(mean('vtc'))}; the paper has all three within "
         "7 %. VTC shares equally at every instant, so small agents, 72 % of all, pass "

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 from justitia.engines.summary import BASELINE
 from justitia.experiments import paper
-from justitia.experiments.drawing import GRID, INK, colour, dash, outside_legend
+from justitia.experiments.drawing import (
+    GRID,
+    INK,
+    colour,
+    cut_off,
+    dash,
+    interval_bars,
+    outside_legend,
+)
 from justitia.experiments.estimate import Estimate
 from justitia.experiments.scope import size_of
 from justitia.experiments.section import Figure
@@ -86,20 +94,26 @@ def figures(
             assert isinstance(gain, Estimate)
             axes.barh(
                 place, 1 - gain.mean, height=0.62, color=colour(name), xerr=gain.half,
-                error_kw={"ecolor": GRID, "elinewidth": 1.1, "capsize": 2},
+                error_kw=interval_bars(),
             )  # fmt: skip
             longest = max(longest, 1 - gain.mean)
             theirs = paper.MEAN_JCT.get(name)
             if theirs is not None:
                 axes.plot(
                     theirs / paper.MEAN_JCT[BASELINE], place, marker="D",
-                    markersize=5, markerfacecolor="none", markeredgewidth=1.3,
-                    color=INK, linestyle="none",
+                    markersize=6, markerfacecolor="white", markeredgewidth=1.3,
+                    markeredgecolor="black", color=INK, linestyle="none", zorder=4,
                     label="the paper" if name == BASELINE else None,
                 )  # fmt: skip
         axes.set_yticks(range(len(order)), order)
-        axes.set_xlim(0, 1.25 * max(longest, 1.1))  # a wide interval is cut off
-        axes.axvline(1, color=GRID, linewidth=0.9)
+        axes.set_xlim(0, 1.25 * max(longest, 1.1))
+        ends = [gains[name] for name in order]
+        cut_off(
+            axes,
+            [1 - e.mean + (e.half or 0) for e in ends if isinstance(e, Estimate)],
+            across=True,
+        )
+        axes.axvline(1, color=INK, linewidth=0.9, zorder=0.5)
         axes.set_xlabel("mean JCT over VTC's")
         axes.grid(axis="y", visible=False)
         axes.legend(loc="upper right")
@@ -107,8 +121,8 @@ def figures(
     return [
         Figure(
             "mean-jct",
-            "Mean JCT over VTC's: bars ours with their 95 % interval, diamonds the "
-            f"paper's; {which}.",
+            "Mean JCT over VTC's: bars ours with their 95 % interval (an arrow where "
+            f"it goes on), diamonds the paper's; {which}.",
             draw_means,
         ),
         Figure(

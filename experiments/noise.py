@@ -6,7 +6,7 @@ from justitia.engines.summary import BASELINE
 from justitia.experiments import paper
 from justitia.experiments.cells import Cell
 from justitia.experiments.compared import change, over_seeds
-from justitia.experiments.drawing import INK, colour, dash
+from justitia.experiments.drawing import INK, beside, colour, dash, marker
 from justitia.experiments.estimate import Estimate, estimate
 from justitia.experiments.scope import Scope
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
@@ -114,27 +114,35 @@ def _section(scope: Scope, outcomes: Outcomes) -> Section:
     )
 
 
+def _spread(row: dict[str, Value]) -> float:
+    return number(row["spread"])
+
+
 def _figure(rows: dict[str, list[dict[str, Value]]]) -> Figure:
     def draw(figure: "Drawing") -> None:
         figure.set_size_inches(6, 3.2)
         axes = figure.subplots()
-        for policy, mine in rows.items():
+        for place, (policy, mine) in enumerate(rows.items()):
             points = [
                 (number(row["spread"]), row["change"])
                 for row in mine
                 if isinstance(row["change"], Estimate)
             ]
             axes.errorbar(
-                [x for x, _ in points],
+                [x + beside(place, len(rows), 0.03) for x, _ in points],
                 [100 * y.mean for _, y in points],
                 yerr=[100 * (y.half or 0) for _, y in points],
-                color=colour(policy), linestyle=dash(policy), marker="o",
-                markersize=4, capsize=2, label=policy,
+                color=colour(policy), linestyle=dash(policy), marker=marker(policy),
+                markersize=4, capsize=2, elinewidth=0.9, label=policy,
             )  # fmt: skip
         axes.plot(
-            3, 100 * paper.NOISE_COSTS, marker="D", markerfacecolor="none",
-            markeredgewidth=1.3, color=INK, linestyle="none", label="the paper",
+            3, 100 * paper.NOISE_COSTS, marker="D", markerfacecolor="white",
+            markeredgewidth=1.3, markeredgecolor="black", color=INK, zorder=4,
+            linestyle="none", label="the paper",
         )  # fmt: skip
+        spreads = sorted({x for mine in rows.values() for x in map(_spread, mine)})
+        axes.set_xticks(spreads)
+        axes.xaxis.set_major_formatter("{x:g}")
         axes.set(xlabel="λ", ylabel="mean JCT against exact, %")
         axes.legend(loc="upper left")
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from justitia.experiments import paper
 from justitia.experiments.cells import Cell, cell
-from justitia.experiments.drawing import colour, dash, outside_legend
+from justitia.experiments.drawing import colour, dash, marker, outside_legend
 from justitia.experiments.scope import Scope
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
 from justitia.experiments.table import Column, Table, Value, number
@@ -94,8 +94,8 @@ def _figure(scope: Scope, rows: list[dict[str, Value]]) -> Figure:
             name = str(row["policy"])
             axes.plot(
                 _sizes(scope), [number(row[f"decision_{n}"]) for n in _sizes(scope)],
-                color=colour(name), linestyle=dash(name), marker="o", markersize=3.5,
-                label=name,
+                color=colour(name), linestyle=dash(name), marker=marker(name),
+                markersize=4.5, label=name,
             )  # fmt: skip
         axes.set(xscale="log", xlabel="inferences waiting", ylabel="µs a decision")
         axes.set_ylim(0)

@@ -1,5 +1,8 @@
 """Runs the cells that have not been run, on all cores."""
 
+import os
+import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 
 from justitia.engines.base import EngineError
@@ -76,7 +79,10 @@ def _in_processes(
     )
 
     # A library that computes with several threads may round otherwise than with one.
-    with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+    with parallel_config(
+        "loky", n_jobs=jobs, inner_max_num_threads=1,
+        initializer=_belong_to, initargs=(os.getpid(),),
+    ):  # fmt: skip
         # No more is handed out than fits into its queue: loky, interrupted, stumbles
         # over the rest and says so.
         parallel = Parallel(
@@ -96,11 +102,26 @@ def _in_processes(
                 get_reusable_executor().shutdown(kill_workers=True)
 
 
-def _numbered(place: int, cell: Cell) -> tuple[int, Outcome]:
-    """Run a cell in a process of its own, in which Ctrl-C is the parent's affair."""
+def _belong_to(parent: int) -> None:
+    """Let this process end soon after its parent, whatever that was ended by.
+
+    It would wait for more to do, and keep the parent's standard output open. Ctrl-C is
+    the parent's affair.
+    """
     import signal  # noqa: PLC0415 - of the process that runs cells
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _numbered(place: int, cell: Cell) -> tuple[int, Outcome]:
+    """Run a cell, and say which it was."""
     return place, _perform(cell)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from justitia.experiments import paper
 from justitia.experiments.cells import Cell, cell
 from justitia.experiments.compared import change, mean_jct
-from justitia.experiments.drawing import GRID
+from justitia.experiments.drawing import interval_bars
 from justitia.experiments.estimate import Estimate, estimate
 from justitia.experiments.scope import PRESETS, Scope
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
@@ -198,10 +198,11 @@ def _figure(rows: list[dict[str, Value]]) -> Figure:
             axes.barh(
                 place, mean.mean, height=0.6, xerr=mean.half,
                 color="#d1495b" if row["predictor"] in LEARNED else "#7a828c",
-                error_kw={"ecolor": GRID, "elinewidth": 1.1, "capsize": 2},
+                error_kw=interval_bars(),
             )  # fmt: skip
         axes.set_yticks(range(len(order)), [str(row["predictor"]) for row in order])
         axes.grid(axis="y", visible=False)
+        axes.set_xlim(0)
         axes.set_xlabel("mean JCT under Justitia, s")
 
     return Figure(

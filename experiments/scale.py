@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from justitia.experiments.cells import Cell, cell
-from justitia.experiments.drawing import INK, colour, dash
+from justitia.experiments.drawing import INK, STAGED, beside, colour, dash, marker
 from justitia.experiments.estimate import Estimate, estimate
 from justitia.experiments.scope import PRESETS, Scope
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
@@ -193,9 +193,8 @@ def _lag_figure(lags: list[dict[str, Value]]) -> Figure:
     def draw(figure: "Drawing") -> None:
         figure.set_size_inches(6, 3.2)
         axes = figure.subplots()
-        for tags, tint, style in (
-            ("agent", "#d1495b", "-"),
-            ("stage", "#2f7fb8", "--"),
+        for place, (tags, tint, style) in enumerate(
+            (("agent", colour("justitia"), "-"), ("stage", STAGED, ":"))
         ):
             points = [
                 (number(row["load"]), ratio)
@@ -203,20 +202,21 @@ def _lag_figure(lags: list[dict[str, Value]]) -> Figure:
                 if row["tags"] == tags and isinstance(ratio := row["ratio"], Estimate)
             ]
             axes.errorbar(
-                [x for x, _ in points], [y.mean for _, y in points],
+                [x + beside(place, len(TAGS), 0.02) for x, _ in points],
+                [y.mean for _, y in points],
                 yerr=[y.half or 0 for _, y in points], color=tint, linestyle=style,
-                marker="o", markersize=4, capsize=2,
+                marker="os"[place], markersize=4, capsize=2, elinewidth=0.9,
                 label=f"one tag {'an' if tags == 'agent' else 'a'} {tags}",
             )  # fmt: skip
         axes.axhline(0, color=INK, linewidth=1)
-        axes.text(
-            0.01, 0, "Theorem B", fontsize=8, ha="left", va="top",
-            transform=axes.get_yaxis_transform(),
+        axes.annotate(
+            "Theorem B: not above 0", (1, 0), (0, -4), fontsize=8, ha="right", va="top",
+            xycoords=axes.get_yaxis_transform(), textcoords="offset points",
         )  # fmt: skip
         axes.set(xlabel="load", ylabel="(lag − allowed) / largest cost")
         highest = max(number(row["ratio"]) for row in lags)
         axes.set_ylim(-0.4 * abs(highest) - 0.1, 1.8 * abs(highest) + 0.1)
-        axes.legend(loc="upper left")
+        axes.legend(loc="upper right")
 
     return Figure(
         "lag-against-bound",
@@ -237,12 +237,15 @@ def _time_figure(times: list[dict[str, Value]]) -> Figure:
                 axes.plot(
                     [number(row["inferences"]) for row in mine],
                     [number(row[key]) for row in mine],
-                    color="#e8a13a" if options else colour(policy),
-                    linestyle=":" if options else dash(policy), marker="o",
+                    color=STAGED if options else colour(policy),
+                    linestyle=":" if options else dash(policy),
+                    marker="s" if options else marker(policy),
                     markersize=4, label=name,
                 )  # fmt: skip
-        left.set(xscale="log", yscale="log", xlabel="inferences", ylabel="s")
-        right.set(xscale="log", yscale="log", xlabel="inferences", ylabel="MiB")
+        left.set(
+            xscale="log", yscale="log", xlabel="inferences", ylabel="processor time, s"
+        )
+        right.set(xscale="log", yscale="log", xlabel="inferences", ylabel="memory, MiB")
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3)
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from justitia.experiments.cells import Cell, cell
-from justitia.experiments.drawing import GRID, colour, dash
+from justitia.experiments.drawing import GRID, INK, STAGED, colour, dash
 from justitia.experiments.estimate import Estimate, estimate
 from justitia.experiments.scope import PRESETS, Scope
 from justitia.experiments.section import Experiment, Figure, Outcomes, Section
@@ -150,7 +150,7 @@ def _figure(results: dict[str, list[dict[str, object]]]) -> Figure:
             assert isinstance(progress, list)
             axes.plot(
                 [time for time, _ in progress], [100 * done for _, done in progress],
-                color="#e8a13a" if options else colour(policy),
+                color=STAGED if options else colour(policy),
                 linestyle=":" if options else dash(policy), label=name,
             )  # fmt: skip
         staged = results["justitia, stage tags"][0]
@@ -160,13 +160,13 @@ def _figure(results: dict[str, list[dict[str, object]]]) -> Figure:
             if isinstance(at, float):
                 axes.axvline(at, color=GRID, linewidth=1, linestyle=style)
                 axes.text(
-                    at, 3, f" {label}", fontsize=8, color=GRID,
-                    ha="right" if key == "reference" else "left",
+                    at, 3, f" {label}", fontsize=8, color=INK,
+                    ha="right" if key == "reference" else "left", zorder=4,
                 )  # fmt: skip
         last = results["srjf"][0]["last_mouse_arrives"]
         if isinstance(last, float):
             axes.axvline(last, color=GRID, linewidth=1, linestyle="--")
-            axes.text(last, 3, "last mouse ", fontsize=8, color=GRID, ha="right")
+            axes.text(last, 3, "last mouse ", fontsize=8, color=INK, ha="right")
         axes.set(xlabel="seconds since the elephant arrived", ylabel="served, %")
         axes.set_ylim(0, 101)
         axes.set_xlim(0)

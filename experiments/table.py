@@ -36,7 +36,8 @@ def _percent(value: float) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{100 * value + 0.0:+,.{_places(value)}f}"
+    places = _places(value)
+    return f"{round(100 * value, places) + 0.0:+,.{places}f}"  # no -0.0
 
 
 def _places(value: float) -> int:
@@ -101,6 +102,8 @@ class Column:
         if isinstance(value, str):
             return value
         write, unit = _WRITTEN[self.form]
+        if self.paper and self.form == "number" and not isinstance(value, Estimate):
+            return f"{value:,g}"  # as it was printed
         if not isinstance(value, Estimate):
             return write(value) + unit
         if value.half is None:

@@ -130,6 +130,11 @@ def experiment_settings(settings: ExperimentSettings) -> None:
     folder = Path(settings.out)
     scope = settings.scope
     chosen, notes = _possible(settings.chosen)
+    if scope.workload != Scope.workload:
+        notes.append(
+            f"The agents are those of {shown(scope.workload)}: figures are theirs, but "
+            "what is said of classes, sizes and the mix is said of the paper's."
+        )
     with ExitStack() as stack:
         _make(folder)
         json = None

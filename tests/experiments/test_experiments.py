@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,12 +18,17 @@ from justitia.experiments import (
     Store,
     Table,
     contents,
+    drawing,
     paper,
     run,
 )
 from justitia.experiments.cells import Cell, Outcome
 from justitia.policy import names
 from tests.experiments.small import scope
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FAST = ("main", "cost", "noise", "density")
 """Those whose runs take a tenth of a second with few agents."""
@@ -129,6 +135,25 @@ def timed(cell: Cell) -> Outcome:
         "result": result,
         "timings": took | {"peak_mib": 99.0, "policy_mib": 1.0},
     }
+
+
+def test_every_scheduler_can_be_told_without_colours() -> None:
+    every = [scheduler.name for scheduler in paper.SCHEDULERS]
+    assert len({str(drawing.dash(name)) for name in every}) == len(every)
+    assert len({drawing.marker(name) for name in every}) == len(every)
+
+
+def test_an_axis_of_less_than_a_decade_has_numbers() -> None:
+    def fill(figure: "Figure") -> None:
+        axes = figure.subplots()
+        axes.plot([1_000, 10_000], [25, 49])
+        axes.set(xscale="log", yscale="log")
+        drawn.append(axes)
+
+    drawn: list[Axes] = []
+    drawing.render(fill, "svg")
+    low, high = drawn[0].get_ylim()
+    assert sum(low <= at <= high for at in drawn[0].get_yticks()) >= 2
 
 
 def test_times_are_apart(tmp_path: Path) -> None:

@@ -68,3 +68,12 @@ def test_an_interval_is_students() -> None:
 def test_nothing_is_estimated_from_nothing() -> None:
     assert estimate([None]) is None
     assert estimate([]) is None
+
+
+def test_a_figure_of_the_paper_is_written_as_the_paper_has_it() -> None:
+    for value, written in ((412.5, "412.5"), (2.16, "2.16"), (164.2, "164.2")):
+        assert Column("mean", "paper", paper=True).written(value) == written
+
+
+def test_a_change_that_is_none_has_no_minus() -> None:
+    assert Column("gain", "gain", "change").written(-0.0003) == "+0.0 %"

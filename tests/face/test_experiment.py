@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,8 @@ def test_agents_of_a_file(justitia: Justitia) -> None:
     first = justitia(*given)
     assert json.loads(first.out)["workload"] == "mine.jsonl"
     assert "--workload mine.jsonl" in Path("results/report.html").read_text()
+    (note,) = json.loads(first.out)["notes"]
+    assert note.startswith("The agents are those of 'mine.jsonl'")
     agents_file("mine.jsonl", n=10, decode=40)
     assert justitia(*given).out != first.out
 
@@ -151,6 +154,27 @@ def test_an_interrupt_loses_only_what_was_being_run() -> None:
     for content in kept.values():
         assert json.loads(content)["outcome"]["result"]["jct"]
     assert not list(cells.glob(".*"))
+
+
+def test_its_processes_end_with_it_whatever_ends_it() -> None:
+    """Standard output is closed then: a pipe behind it does not wait."""
+    arguments = ("experiment", "main", "--quick", "--agents", "40", "--jobs", "2")
+    with subprocess.Popen(
+        command(*arguments), env=surroundings(), stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    ) as process:  # fmt: skip
+        until = time.monotonic() + 120
+        while (
+            not list(Path("results/cells").glob("*.json")) and time.monotonic() < until
+        ):
+            time.sleep(0.05)
+        process.kill()
+        try:
+            out, _ = process.communicate(timeout=30)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    assert (process.returncode, out) == (-signal.SIGKILL, b"")
 
 
 def test_the_page_of_results_shows_what_is_printed(justitia: Justitia) -> None:
