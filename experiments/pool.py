@@ -72,6 +72,8 @@ def run(
 def _in_processes(
     cells: Sequence[Cell], jobs: int, keep: Callable[[Cell, Outcome], None]
 ) -> None:
+    from multiprocessing.resource_tracker import ensure_running  # noqa: PLC0415
+
     from joblib import Parallel, delayed, parallel_config  # noqa: PLC0415 - an extra
     from joblib.externals.loky import get_reusable_executor  # noqa: PLC0415
     from joblib.externals.loky.process_executor import (  # noqa: PLC0415
@@ -88,10 +90,13 @@ def _in_processes(
         parallel = Parallel(
             return_as="generator_unordered", batch_size=1, pre_dispatch=2 * jobs
         )
+        ensure_running()  # or that would let Ctrl-C through when the first is started
         try:
-            for place, outcome in parallel(
-                delayed(_numbered)(place, cell) for place, cell in enumerate(cells)
-            ):
+            with held():  # the processes start here, and must not hear of it
+                outcomes = parallel(
+                    delayed(_numbered)(place, cell) for place, cell in enumerate(cells)
+                )
+            for place, outcome in outcomes:
                 keep(cells[place], outcome)
         except TerminatedWorkerError as error:
             raise EngineError(
@@ -105,12 +110,8 @@ def _in_processes(
 def _belong_to(parent: int) -> None:
     """Let this process end soon after its parent, whatever that was ended by.
 
-    It would wait for more to do, and keep the parent's standard output open. Ctrl-C is
-    the parent's affair.
+    It would wait for more to do, and keep the parent's standard output open.
     """
-    import signal  # noqa: PLC0415 - of the process that runs cells
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == parent:
