@@ -21,6 +21,7 @@ from justitia.engines.serving.desk import Desk
 from justitia.engines.serving.metrics import Scrape
 from justitia.engines.serving.priorities import SGLANG, VLLM, Priorities
 from justitia.engines.serving.watch import Watched
+from justitia.gateway import page
 from justitia.gateway.agents import AgentsDesk
 from justitia.gateway.dispatcher import Call, Dispatcher, predicting
 from justitia.gateway.errors import CLIENT_GONE, GatewayError
@@ -31,6 +32,7 @@ from justitia.gateway.identity import of_tenant, read_identity
 from justitia.gateway.lengths import Ratios, read_lengths
 from justitia.gateway.measures import Measures
 from justitia.gateway.memory import Memory
+from justitia.gateway.overview import Overview
 from justitia.gateway.requests import (
     ClientGone,
     outgoing,
@@ -71,7 +73,7 @@ class Gateway:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.settings = settings
-        self.tenants = Tenants(settings.tenants)
+        self.tenants = Tenants(settings.tenants, settings.operator_key)
         adapter = settings.adapter
         policy = (
             Shares(adapter.make, self.tenants.weights)
@@ -126,6 +128,15 @@ class Gateway:
             "engine_version": __version__,
             "capacity_tokens": None,
         }
+        self.overview = Overview(
+            self.dispatcher,
+            watched,
+            self.desk,
+            self.pace,
+            self.tenants,
+            self.upstreams,
+            adapter.policy,
+        )
         self._policy_desk = Desk(agents, watched, adapter, facts)
         self._registry = CollectorRegistry()
         self._scrape = Scrape(time.monotonic)
@@ -146,6 +157,8 @@ class Gateway:
             Route("/healthz", _alive, methods=["GET"]),
             Route("/readyz", self._ready, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
+            Route("/v1/state", self._state, methods=["GET"]),
+            *page.routes(keyed=self.tenants.keyed),
         ]
 
     @contextlib.asynccontextmanager
@@ -174,6 +187,7 @@ class Gateway:
             now = time.monotonic()
             busy = any(engine.running for engine in self.dispatcher.fleet)
             self.pace.sample(self.dispatcher.delivered, now - last, busy=busy)
+            self.overview.sample(now - last)
             last = now
             self.dispatcher.expire()
             if self.memory is not None:
@@ -323,6 +337,16 @@ class Gateway:
             )
             self._scrape.put([{**state, "histograms": histograms}])
         return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+
+
+    async def _state(self, request: Request) -> Response:
+        try:
+            viewer = self.tenants.viewer(request.scope["headers"])
+        except GatewayError as error:
+            return _refused(error)
+        told = await self.overview.told(viewer)
+        headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+        return Response(told, media_type="application/json", headers=headers)
 
 
 class _Post:

@@ -29,6 +29,8 @@ SIMPLE = (
     "keep_prompts",
 )  # fmt: skip
 TABLES = ("engines", "tenants", "limits")
+IN_FILES = ("operator_key", "operator_key_env")
+"""Of the table itself, and no flags: a flag can be read by others."""
 KEYS = ("engines", *SIMPLE, *ADAPTER)
 """What is a flag and a variable, too: ``--policy``, ``JUSTITIA_POLICY``."""
 _SWITCH = {"true": True, "1": True, "false": False, "0": False}
@@ -115,7 +117,7 @@ def _from_file(file: str) -> tuple[dict[str, Any], dict[str, Any]]:
         )
     if not isinstance(table, dict):
         raise GatewaySettingsError(f"{file}: must have a table [{TABLE}]")
-    known = (*SIMPLE, *ADAPTER, *TABLES)
+    known = (*SIMPLE, *IN_FILES, *ADAPTER, *TABLES)
     for key in table:
         if key not in known:
             raise GatewaySettingsError(
@@ -175,8 +177,12 @@ def _with_keys(
         more = tuple(_secret(text, one.keys_env) for text in texts)
         return one.model_copy(update={"keys": (*one.keys, *more)})
 
+    operator, variable = settings.operator_key, settings.operator_key_env
+    if variable is not None:
+        operator = _secret(held(variable), variable)
     return settings.model_copy(
         update={
+            "operator_key": operator,
             "engines": tuple(map(engine, settings.engines)),
             "tenants": tuple(map(tenant, settings.tenants)),
         }
@@ -214,6 +220,7 @@ def _told(error: ValidationError, where: Mapping[str, str]) -> str:
     if first["type"] == "extra_forbidden":
         return f"{label}: there is no such setting"
     allowed = first["msg"].removeprefix("Input should be ")
-    if any(part.startswith("key") for part in inner):  # never shown
+    if any(part.startswith(("key", "operator_key")) for part in (key, *inner)):
+        # never shown
         return f"{label}: must be {allowed}"
     return f"{label}: must be {allowed}, not {shown(first['input'])}"

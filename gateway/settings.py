@@ -196,6 +196,9 @@ class GatewaySettings(_Table):
         is.
     keep_prompts
         Whether what prompts begin with is kept, too, as predictors learn from it.
+    operator_key, operator_key_env
+        A key with which the page at ``/`` shows all tenants' agents, or the variable
+        that holds it. It is good for nothing else.
     adapter
         The policy, its options, and for how long agents are remembered.
     """
@@ -210,6 +213,8 @@ class GatewaySettings(_Table):
     logs: Literal["text", "json"] = "text"
     store: str | None = None
     keep_prompts: bool = False
+    operator_key: Secret | None = None
+    operator_key_env: str | None = None
     limits: Limits = Field(default_factory=Limits)
     adapter: ServingSettings = Field(default_factory=ServingSettings)
 
@@ -234,6 +239,12 @@ class GatewaySettings(_Table):
         return self
 
     @model_validator(mode="after")
+    def _one_key(self) -> "GatewaySettings":
+        if self.operator_key is not None and self.operator_key_env is not None:
+            raise ValueError("operator_key and operator_key_env are the same: give one")
+        return self
+
+    @model_validator(mode="after")
     def _comparable(self) -> "GatewaySettings":
         if self.dispatch == "engine" and self.tenants:
             raise ValueError(
@@ -252,7 +263,8 @@ class GatewaySettings(_Table):
         if len(set(urls)) < len(urls):
             twice = next(url for url in urls if urls.count(url) > 1)
             raise ValueError(f"two engines have the url {shown(twice)}")
-        keys: set[str] = set()
+        operator = self.operator_key
+        keys = set() if operator is None else {operator.get_secret_value()}
         for tenant in self.tenants:
             if not tenant.keys:
                 raise ValueError(f"tenant {shown(tenant.name)} has no key")
