@@ -69,7 +69,7 @@ function gauge(cell, share, text, label) {
     bar.setAttribute("aria-label", label);
     bar.setAttribute("aria-valuemin", "0");
     bar.setAttribute("aria-valuemax", "100");
-    bar.append(document.createElement("i"));
+    bar.append(document.createElement("b"));
     box.append(bar, document.createElement("span"));
     cell.append(box);
   }
