@@ -41,6 +41,7 @@ from justitia.gateway.requests import (
 )
 from justitia.gateway.settings import GatewaySettings
 from justitia.gateway.shares import Shares
+from justitia.gateway.spans import Span, tracer
 from justitia.gateway.tenants import Tenants
 from justitia.gateway.upstream import Upstream, keep_looking
 
@@ -131,13 +132,14 @@ class Gateway:
         self.overview = Overview(
             self.dispatcher,
             watched,
-            self.desk,
-            self.pace,
-            self.tenants,
-            self.upstreams,
-            adapter.policy,
+            desk=self.desk,
+            pace=self.pace,
+            tenants=self.tenants,
+            upstreams=self.upstreams,
+            policy=adapter.policy,
         )
         self._policy_desk = Desk(agents, watched, adapter, facts)
+        self.tracer = tracer(settings)
         self._registry = CollectorRegistry()
         self._scrape = Scrape(time.monotonic)
         self._registry.register(self._scrape)
@@ -178,6 +180,7 @@ class Gateway:
                 await upstream.close()
             if self.memory is not None:
                 self.memory.close()
+            await asyncio.to_thread(self.tracer.close)
 
     async def _tick(self) -> None:
         """Let time pass for the policy and the pace."""
@@ -203,10 +206,12 @@ class Gateway:
         tenant = "none"
         outcome = Outcome()
         call: Call | None = None
+        operation = "chat" if chat else "text_completion"
+        span = self.tracer.begin(scope, operation)
         try:
             tenant = self.tenants.of(scope["headers"])
             raw = await self._body(receive)
-            exchange, call = self._exchange(tenant, scope, raw, send, chat=chat)
+            exchange, call = self._exchange(tenant, scope, raw, send, span, chat=chat)
         except GatewayError as error:
             outcome.status, outcome.code = error.status, error.code
             await _refused(error)(scope, receive, send)
@@ -216,6 +221,7 @@ class Gateway:
             outcome = exchange.outcome
             await exchange.run(receive)
         finally:
+            span.end(tenant, outcome)
             self._measures.count(tenant, endpoint, outcome)
             _log.info(
                 "request",
@@ -233,7 +239,14 @@ class Gateway:
             ) from None
 
     def _exchange(
-        self, tenant: str, scope: Scope, raw: bytes, send: Send, *, chat: bool
+        self,
+        tenant: str,
+        scope: Scope,
+        raw: bytes,
+        send: Send,
+        span: Span,
+        *,
+        chat: bool,
     ) -> tuple[Exchange, Call]:
         body = read_object(raw)
         claim = read_identity(scope["headers"], body)
@@ -262,6 +275,7 @@ class Gateway:
             model,
             lengths.marks,
         )
+        span.about(call, lengths.most, lengths.choices)
         exchange = Exchange(
             self.dispatcher,
             self.upstreams,
@@ -275,6 +289,7 @@ class Gateway:
             record=None
             if self.memory is None
             else self.memory.recorder(lengths.text, lengths.most),
+            span=span,
         )
         return exchange, call
 
@@ -337,7 +352,6 @@ class Gateway:
             )
             self._scrape.put([{**state, "histograms": histograms}])
         return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
-
 
     async def _state(self, request: Request) -> Response:
         try:

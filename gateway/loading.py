@@ -28,7 +28,7 @@ SIMPLE = (
     "host", "port", "open", "dispatch", "default_tokens", "logs", "store",
     "keep_prompts",
 )  # fmt: skip
-TABLES = ("engines", "tenants", "limits")
+TABLES = ("engines", "tenants", "limits", "tracing")
 IN_FILES = ("operator_key", "operator_key_env")
 """Of the table itself, and no flags: a flag can be read by others."""
 KEYS = ("engines", *SIMPLE, *ADAPTER)
@@ -83,6 +83,8 @@ def load(
             given[key] = _urls(given[key])
         elif key in ("open", "keep_prompts") and isinstance(given[key], str):
             given[key] = _SWITCH.get(given[key], given[key])
+    if "tracing" not in given and _traced(environment):
+        given["tracing"] = {}
     policy = given.get("policy", ServingSettings().policy)
     if "options" not in given and isinstance(policy, str) and policy in policies:
         given["options"] = policies[policy]
@@ -93,6 +95,19 @@ def load(
     except ValidationError as error:
         raise GatewaySettingsError(_told(error, where)) from None
     return _checked(_with_keys(settings, environment))
+
+
+def _traced(environment: Mapping[str, str]) -> bool:
+    """Return whether OpenTelemetry's own variables ask for spans."""
+    if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return False
+    exporter = environment.get("OTEL_TRACES_EXPORTER")
+    if exporter:
+        return "otlp" in exporter.split(",")
+    return any(
+        environment.get(f"OTEL_EXPORTER_OTLP_{which}")
+        for which in ("ENDPOINT", "TRACES_ENDPOINT")
+    )
 
 
 def _flag(key: str) -> str:

@@ -25,6 +25,7 @@ from justitia.engines.serving.watch import OTHER, REQUEST, UNNAMED, Watched
 from justitia.gateway.agents import AgentsDesk
 from justitia.gateway.dispatcher import Dispatcher
 from justitia.gateway.estimates import MEMORY_SECONDS, Pace
+from justitia.gateway.fleet import Engine
 from justitia.gateway.outlook import Outlook
 from justitia.gateway.shares import Shares, tenant_of_agent
 from justitia.gateway.tenants import Tenants
@@ -68,18 +69,21 @@ class Overview:
     ----------
     watched
         The policy of the dispatcher's agents.
-    kinds
-        Of engines, as far as they are known, are their upstreams'.
+    upstreams
+        By engine.
+    policy
+        Its name.
     """
 
     def __init__(
         self,
         dispatcher: Dispatcher,
         watched: Watched,
+        *,
         desk: AgentsDesk,
         pace: Pace,
         tenants: Tenants,
-        kinds: Mapping[str, Upstream],
+        upstreams: Mapping[str, Upstream],
         policy: str,
     ) -> None:
         self._dispatcher = dispatcher
@@ -87,7 +91,7 @@ class Overview:
         self._desk = desk
         self._pace = pace
         self._tenants = tenants
-        self._kinds = kinds
+        self._upstreams = upstreams
         self._policy = policy
         self._since = time.monotonic()
         self._views: OrderedDict[str | None, _View] = OrderedDict()
@@ -169,10 +173,10 @@ class Overview:
         # The rows are text already: together they would be a long turn.
         return f'{{"agents":[{",".join(agents)}],{_text(rest)[1:]}'.encode()
 
-    def _engine(self, engine: Any) -> dict[str, Any]:  # noqa: ANN401 - fleet's Engine
+    def _engine(self, engine: Engine) -> dict[str, Any]:
         return {
             "url": engine.name,
-            "kind": self._kinds[engine.name].kind,
+            "kind": self._upstreams[engine.name].kind,
             "up": engine.up,
             "models": list(islice(engine.models, MOST_MODELS)),
             "capacity": engine.capacity,
@@ -193,7 +197,7 @@ class Overview:
         until = await self._untils(places)
         told: list[str] = []
         largest = 0.0
-        async for index, agent_id in _in_turns(places, _AT_ONCE):
+        async for agent_id in _in_turns(places, _AT_ONCE):
             row = self._agent(agent_id, until.get(agent_id))
             if row is not None:
                 largest = max(largest, row["lag"] or 0.0)
@@ -282,13 +286,13 @@ class Overview:
             outlook = Outlook(float(policy.among.value), policy.among.places())
             line = await self._standings(policy, {*map(tenant_of_agent, agents)})
             before: dict[str, float] = {}
-            async for _, (_, _, left, agent_id) in _in_turns(line, _GATHERED_AT_ONCE):
+            async for _, _, left, agent_id in _in_turns(line, _GATHERED_AT_ONCE):
                 tenant = tenant_of_agent(agent_id)
                 before[tenant] = before.get(tenant, 0.0) + left
                 position, weight = policy.position(tenant)
                 found[agent_id] = outlook.until(position + before[tenant] / weight)
         elif clock is not None:
-            async for _, agent_id in _in_turns(agents, _GATHERED_AT_ONCE):
+            async for agent_id in _in_turns(agents, _GATHERED_AT_ONCE):
                 tag = self._agents.tag_of(agent_id)
                 if tag is not None:
                     found[agent_id] = float(tag)
@@ -302,7 +306,7 @@ class Overview:
     ) -> list[tuple[float, int, float, str]]:
         """Return the standing of all agents of some tenants, by tag."""
         found: list[tuple[float, int, float, str]] = []
-        async for _, agent_id in _in_turns(list(self._agents.ids), _GATHERED_AT_ONCE):
+        async for agent_id in _in_turns(list(self._agents.ids), _GATHERED_AT_ONCE):
             if tenant_of_agent(agent_id) in tenants:
                 standing = policy.standing(agent_id)
                 if standing is not None:
@@ -406,14 +410,12 @@ def _spread(kind: str, seconds: list[float]) -> dict[str, Any]:
     }
 
 
-async def _in_turns(
-    things: Iterable[T], at_once: int
-) -> AsyncIterator[tuple[int, T]]:
+async def _in_turns(things: Iterable[T], at_once: int) -> AsyncIterator[tuple[int, T]]:
     """Yield things with their numbers, and let others have their turn in between."""
     for index, thing in enumerate(things):
         if index % at_once == at_once - 1:
             await asyncio.sleep(0)
-        yield index, thing
+        yield thing
 
 
 def _text(told: Mapping[str, Any]) -> str:

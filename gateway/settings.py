@@ -170,6 +170,26 @@ class Limits(_Table):
     stop_seconds: Seconds = 30
 
 
+class TracingSettings(_Table):
+    """Where spans of requests go, by OTLP over HTTP.
+
+    Attributes
+    ----------
+    endpoint
+        Of a collector, http://127.0.0.1:4318 say; None: as OpenTelemetry's own
+        variables say, which hold for all else, too.
+    """
+
+    endpoint: str | None = None
+
+    @field_validator("endpoint")
+    @classmethod
+    def _of_a_server(cls, value: str | None) -> str | None:
+        if value is not None:
+            base_url(value)
+        return value
+
+
 class GatewaySettings(_Table):
     """A gateway.
 
@@ -199,6 +219,8 @@ class GatewaySettings(_Table):
     operator_key, operator_key_env
         A key with which the page at ``/`` shows all tenants' agents, or the variable
         that holds it. It is good for nothing else.
+    tracing
+        Where spans go; None: there are none.
     adapter
         The policy, its options, and for how long agents are remembered.
     """
@@ -216,6 +238,7 @@ class GatewaySettings(_Table):
     operator_key: Secret | None = None
     operator_key_env: str | None = None
     limits: Limits = Field(default_factory=Limits)
+    tracing: TracingSettings | None = None
     adapter: ServingSettings = Field(default_factory=ServingSettings)
 
     @field_validator("store")

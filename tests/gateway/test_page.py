@@ -147,21 +147,23 @@ def test_nothing_is_there_then_an_engine_then_it_is_down() -> None:
     async def doing() -> None:
         faults = Faults(well=False)
         limits = {"health_seconds": 0.05}
-        async with gateway(faults, ready=False, limits=limits) as live:
-            async with looking(live) as opened:
-                page = await opened()
-                said = page.locator("#said")
-                await expect(said).to_have_text("Live · no engine is up")
-                await expect(told(page, "engines", 3)).to_have_text(["down"])
-                for empty in ("#nobody", "#none-ended"):
-                    await expect(page.locator(empty)).to_be_visible()
-                await expect(page.locator("#agents")).to_be_hidden()
-                await expect(page.locator("#lag-now")).to_have_text("0 token-steps")
-                faults.well = True
-                await expect(told(page, "engines", 3)).to_have_text(["up"])
-                await expect(said).to_have_text("Live")
-                faults.well = False
-                await expect(told(page, "engines", 3)).to_have_text(["down"])
+        async with (
+            gateway(faults, ready=False, limits=limits) as live,
+            looking(live) as opened,
+        ):
+            page = await opened()
+            said = page.locator("#said")
+            await expect(said).to_have_text("Live · no engine is up")
+            await expect(told(page, "engines", 3)).to_have_text(["down"])
+            for empty in ("#nobody", "#none-ended"):
+                await expect(page.locator(empty)).to_be_visible()
+            await expect(page.locator("#agents")).to_be_hidden()
+            await expect(page.locator("#lag-now")).to_have_text("0 token-steps")
+            faults.well = True
+            await expect(told(page, "engines", 3)).to_have_text(["up"])
+            await expect(said).to_have_text("Live")
+            faults.well = False
+            await expect(told(page, "engines", 3)).to_have_text(["down"])
 
     run(doing())
 
@@ -173,7 +175,9 @@ def test_with_keys_each_sees_its_own_and_the_operator_all() -> None:
             gateway(Faults(), engine={"capacity": 1000}, **more) as live,
             contextlib.AsyncExitStack() as stack,
         ):
-            await busy(live, stack, "own", 900, headers={"authorization": "bearer key-a"})
+            await busy(
+                live, stack, "own", 900, headers={"authorization": "bearer key-a"}
+            )
             await busy(
                 live, stack, "secret-plan", 900,
                 headers={"authorization": "Bearer key-b", "x-justitia-kind": "plan"},
