@@ -410,8 +410,8 @@ def _spread(kind: str, seconds: list[float]) -> dict[str, Any]:
     }
 
 
-async def _in_turns(things: Iterable[T], at_once: int) -> AsyncIterator[tuple[int, T]]:
-    """Yield things with their numbers, and let others have their turn in between."""
+async def _in_turns(things: Iterable[T], at_once: int) -> AsyncIterator[T]:
+    """Yield things, and let others have their turn in between."""
     for index, thing in enumerate(things):
         if index % at_once == at_once - 1:
             await asyncio.sleep(0)

@@ -170,7 +170,7 @@ def test_nothing_is_there_then_an_engine_then_it_is_down() -> None:
 
 def test_with_keys_each_sees_its_own_and_the_operator_all() -> None:
     async def doing() -> None:
-        more = {"tenants": TENANTS, "operator_key": "key-o"}
+        more: dict[str, Any] = {"tenants": TENANTS, "operator_key": "key-o"}
         async with (
             gateway(Faults(), engine={"capacity": 1000}, **more) as live,
             contextlib.AsyncExitStack() as stack,

@@ -52,6 +52,13 @@ async def spans(live: Live, kept: InMemorySpanExporter) -> dict[str, ReadableSpa
     return found
 
 
+def number(span: ReadableSpan) -> tuple[int, int]:
+    """Return the ids of its trace and its own."""
+    context = span.get_span_context()
+    assert context is not None
+    return context.trace_id, context.span_id
+
+
 def told(span: ReadableSpan) -> dict[str, Any]:
     return dict(span.attributes or {})
 
@@ -83,12 +90,12 @@ def test_a_request_its_wait_and_the_engine_s_part(stream: bool) -> None:
             assert server.parent is not None
             assert format(server.parent.span_id, "016x") == SPAN
             for span in found.values():
-                assert format(span.get_span_context().trace_id, "032x") == TRACE
+                assert format(number(span)[0], "032x") == TRACE
             for child in (wait, client):
                 assert child.parent is not None
-                assert child.parent.span_id == server.get_span_context().span_id
-            number = format(client.get_span_context().span_id, "016x")
-            assert faults.headers[-1]["traceparent"] == f"00-{TRACE}-{number}-01"
+                assert child.parent.span_id == number(server)[1]
+            own = format(number(client)[1], "016x")
+            assert faults.headers[-1]["traceparent"] == f"00-{TRACE}-{own}-01"
             assert faults.headers[-1]["tracestate"] == "vendor=1"
             assert told(server) == {
                 "gen_ai.operation.name": "chat",
