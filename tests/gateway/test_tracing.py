@@ -251,10 +251,11 @@ def test_where_spans_go(
         monkeypatch.delenv(name, raising=False)
     made = exporting(TracingSettings(endpoint=endpoint))
     try:
-        (processor,) = made._provider._active_span_processor._span_processors
-        exporter: Any = getattr(processor, "span_exporter", None)
+        processors: Any = made._provider._active_span_processor
+        (processor,) = processors._span_processors
+        exporter = getattr(processor, "span_exporter", None)
         if exporter is None:  # where newer releases keep it
-            exporter = processor._batch_processor._exporter  # type: ignore[attr-defined]
+            exporter = processor._batch_processor._exporter
         assert exporter._endpoint == to
         assert made._provider.resource.attributes["service.name"] == "justitia-gateway"
     finally:
