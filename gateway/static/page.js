@@ -36,7 +36,7 @@ function time(seconds) {
 }
 
 function part(value) {
-  return value === null ? "–" : (100 * value).toFixed(value < 0.1 ? 1 : 0) + " %";
+  return value === null ? "–" : (100 * value).toFixed(value > 0 && value < 0.1 ? 1 : 0) + " %";
 }
 
 // Cells that change only where what they say is another.

@@ -442,7 +442,7 @@ def test_places_are_those_of_the_active() -> None:
     clock = clock_of(("a", 10), ("b", 30))
     clock.arrive("c", 20, weight=4)
     assert sorted(clock.places()) == [(5, 4), (10, 1), (30, 1)]
-    clock.serve(60)
+    clock.serve(45)
     assert clock.places() == [(30, 1)] == [(float(clock.tag("b")), clock.weight)]
 
 
