@@ -21,6 +21,7 @@ from justitia.engines.serving.desk import Desk
 from justitia.engines.serving.metrics import Scrape
 from justitia.engines.serving.priorities import SGLANG, VLLM, Priorities
 from justitia.engines.serving.watch import Watched
+from justitia.gateway import page
 from justitia.gateway.agents import AgentsDesk
 from justitia.gateway.dispatcher import Call, Dispatcher, predicting
 from justitia.gateway.errors import CLIENT_GONE, GatewayError
@@ -31,6 +32,7 @@ from justitia.gateway.identity import of_tenant, read_identity
 from justitia.gateway.lengths import Ratios, read_lengths
 from justitia.gateway.measures import Measures
 from justitia.gateway.memory import Memory
+from justitia.gateway.overview import Overview
 from justitia.gateway.requests import (
     ClientGone,
     outgoing,
@@ -39,6 +41,7 @@ from justitia.gateway.requests import (
 )
 from justitia.gateway.settings import GatewaySettings
 from justitia.gateway.shares import Shares
+from justitia.gateway.spans import Span, tracer
 from justitia.gateway.tenants import Tenants
 from justitia.gateway.upstream import Upstream, keep_looking
 
@@ -71,7 +74,7 @@ class Gateway:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.settings = settings
-        self.tenants = Tenants(settings.tenants)
+        self.tenants = Tenants(settings.tenants, settings.operator_key)
         adapter = settings.adapter
         policy = (
             Shares(adapter.make, self.tenants.weights)
@@ -126,7 +129,17 @@ class Gateway:
             "engine_version": __version__,
             "capacity_tokens": None,
         }
+        self.overview = Overview(
+            self.dispatcher,
+            watched,
+            desk=self.desk,
+            pace=self.pace,
+            tenants=self.tenants,
+            upstreams=self.upstreams,
+            policy=adapter.policy,
+        )
         self._policy_desk = Desk(agents, watched, adapter, facts)
+        self.tracer = tracer(settings)
         self._registry = CollectorRegistry()
         self._scrape = Scrape(time.monotonic)
         self._registry.register(self._scrape)
@@ -146,6 +159,8 @@ class Gateway:
             Route("/healthz", _alive, methods=["GET"]),
             Route("/readyz", self._ready, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
+            Route("/v1/state", self._state, methods=["GET"]),
+            *page.routes(keyed=self.tenants.keyed),
         ]
 
     @contextlib.asynccontextmanager
@@ -165,6 +180,7 @@ class Gateway:
                 await upstream.close()
             if self.memory is not None:
                 self.memory.close()
+            await asyncio.to_thread(self.tracer.close)
 
     async def _tick(self) -> None:
         """Let time pass for the policy and the pace."""
@@ -174,6 +190,7 @@ class Gateway:
             now = time.monotonic()
             busy = any(engine.running for engine in self.dispatcher.fleet)
             self.pace.sample(self.dispatcher.delivered, now - last, busy=busy)
+            self.overview.sample(now - last)
             last = now
             self.dispatcher.expire()
             if self.memory is not None:
@@ -189,10 +206,12 @@ class Gateway:
         tenant = "none"
         outcome = Outcome()
         call: Call | None = None
+        operation = "chat" if chat else "text_completion"
+        span = self.tracer.begin(scope, operation)
         try:
             tenant = self.tenants.of(scope["headers"])
             raw = await self._body(receive)
-            exchange, call = self._exchange(tenant, scope, raw, send, chat=chat)
+            exchange, call = self._exchange(tenant, scope, raw, send, span, chat=chat)
         except GatewayError as error:
             outcome.status, outcome.code = error.status, error.code
             await _refused(error)(scope, receive, send)
@@ -202,6 +221,7 @@ class Gateway:
             outcome = exchange.outcome
             await exchange.run(receive)
         finally:
+            span.end(tenant, outcome)
             self._measures.count(tenant, endpoint, outcome)
             _log.info(
                 "request",
@@ -219,7 +239,14 @@ class Gateway:
             ) from None
 
     def _exchange(
-        self, tenant: str, scope: Scope, raw: bytes, send: Send, *, chat: bool
+        self,
+        tenant: str,
+        scope: Scope,
+        raw: bytes,
+        send: Send,
+        span: Span,
+        *,
+        chat: bool,
     ) -> tuple[Exchange, Call]:
         body = read_object(raw)
         claim = read_identity(scope["headers"], body)
@@ -248,6 +275,7 @@ class Gateway:
             model,
             lengths.marks,
         )
+        span.about(call, lengths.most, lengths.choices)
         exchange = Exchange(
             self.dispatcher,
             self.upstreams,
@@ -261,6 +289,7 @@ class Gateway:
             record=None
             if self.memory is None
             else self.memory.recorder(lengths.text, lengths.most),
+            span=span,
         )
         return exchange, call
 
@@ -323,6 +352,15 @@ class Gateway:
             )
             self._scrape.put([{**state, "histograms": histograms}])
         return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+
+    async def _state(self, request: Request) -> Response:
+        try:
+            viewer = self.tenants.viewer(request.scope["headers"])
+        except GatewayError as error:
+            return _refused(error)
+        told = await self.overview.told(viewer)
+        headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+        return Response(told, media_type="application/json", headers=headers)
 
 
 class _Post:

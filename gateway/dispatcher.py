@@ -143,6 +143,8 @@ class Dispatcher:
         How many calls have ended.
     delivered
         The work that engines are known to have delivered.
+    delivered_to
+        The same by tenant.
 
     Notes
     -----
@@ -164,6 +166,7 @@ class Dispatcher:
         self.sent_again = 0
         self.over = 0
         self.delivered: Number = 0
+        self.delivered_to: dict[str, Number] = {}
         self._caps = caps or {}
         self.holds = holds
         self._priorities = priorities or {}
@@ -181,9 +184,17 @@ class Dispatcher:
         """How many calls are in line."""
         return self._waiting.total()
 
-    def active_agents(self, tenant: str) -> int:
-        """Return how many agents of a tenant have calls here."""
+    def active_agents(self, tenant: str | None = None) -> int:
+        """Return how many agents of a tenant have calls here; None: of all."""
+        if tenant is None:
+            return sum(map(len, self._active.values()))
         return len(self._active.get(tenant, ()))
+
+    def calls(self, tenant: str) -> tuple[int, int]:
+        """Return how many calls of a tenant are in line, and how many run."""
+        waiting = self._waiting[tenant]
+        known = self._active.get(tenant)
+        return waiting, (0 if known is None else known.total()) - waiting
 
     # Calls ------------------------------------------------------------------------
 
@@ -219,9 +230,10 @@ class Dispatcher:
         model, prompt = self.agents.policy.cost_model, call.prompts[index]
         before = call.counted[index]
         call.counted[index] += tokens
-        self.delivered += model.delivered(prompt, before + tokens, call.predicted)
+        work = model.delivered(prompt, before + tokens, call.predicted)
         if before:
-            self.delivered -= model.delivered(prompt, before, call.predicted)
+            work -= model.delivered(prompt, before, call.predicted)
+        self._deliver(call.tenant, work)
         self.agents.serve({}, {f"{call.id}.{index}": tokens})
         grown = call.counted[index] - call.predicted
         if grown > 0 and call.engine is not None:  # it outgrew what was set aside
@@ -258,7 +270,7 @@ class Dispatcher:
                 thought, count, call.predicted
             )
             self.agents.charge(name, int(more))
-            self.delivered += max(0, int(more))
+            self._deliver(call.tenant, max(0, int(more)))
 
     def finish(self, call: Call) -> bool:
         """Take a call out, in whatever phase it is; return whether it was there.
@@ -425,6 +437,10 @@ class Dispatcher:
             if tag is not None:
                 call.priority, call.tag = priorities.give(tag), tag
         call.on_turn()
+
+    def _deliver(self, tenant: str, work: Number) -> None:
+        self.delivered += work
+        self.delivered_to[tenant] = self.delivered_to.get(tenant, 0) + work
 
     def _release(self, call: Call) -> None:
         """Free what a call holds in its engine, if it has one."""

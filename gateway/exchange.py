@@ -24,6 +24,7 @@ from justitia.gateway.events import Splitter, Tally
 from justitia.gateway.lengths import Lengths, Ratios
 from justitia.gateway.requests import Outgoing
 from justitia.gateway.settings import Limits
+from justitia.gateway.spans import UNTRACED, Span
 from justitia.gateway.upstream import (
     EngineLost,
     EngineSilent,
@@ -82,6 +83,8 @@ class Exchange:
         The call, and what its prompts were estimated from.
     record
         Awaited before the client is told that it is done.
+    span
+        Traces it.
     """
 
     def __init__(
@@ -97,6 +100,7 @@ class Exchange:
         out: Outgoing,
         send: Send,
         record: Record | None = None,
+        span: Span = UNTRACED,
     ) -> None:
         self._dispatcher = dispatcher
         self._upstreams = upstreams
@@ -108,6 +112,7 @@ class Exchange:
         self._out = out
         self._send_message = send
         self._record = record
+        self._span = span
         self._settled = False
         self._came = time.monotonic()
         self._turn = asyncio.Event()
@@ -168,14 +173,16 @@ class Exchange:
 
     async def _serve(self) -> None:
         while True:
-            await self._wait(self._came)
+            with self._span.waiting(self._dispatcher.agents, self._call):
+                await self._wait(self._came)
             self.outcome.queued = time.monotonic() - self._came
             engine = self._call.engine
             assert engine is not None
             upstream = self._upstreams[engine.name]
             self._turn.clear()
             try:
-                await self._forward(upstream)
+                with self._span.sending(upstream, self._call) as headers:
+                    await self._forward(upstream, headers)
             except EngineSilent:
                 raise GatewayError(
                     504,
@@ -210,13 +217,14 @@ class Exchange:
             reason = f"not started within {self._limits.queue_seconds:g} seconds"
             raise GatewayError(503, QUEUE_TIMEOUT, reason) from None
 
-    async def _forward(self, upstream: Upstream) -> None:
+    async def _forward(self, upstream: Upstream, headers: Mapping[str, str]) -> None:
         more: dict[str, Any] = {}
         if not self._dispatcher.holds:
             more = order_fields(upstream, self._call.priority, _told(self._call))
         content = self._out.content(more)
         self._tally = Tally()
-        async with upstream.send(self._path, content) as answer:
+        async with upstream.send(self._path, content, headers) as answer:
+            self._span.answered(answer.status_code)
             if answer.status_code in _KEY_REFUSED:
                 _log.error("engine %s refuses its key", upstream.engine.name)
                 raise GatewayError(

@@ -28,7 +28,9 @@ SIMPLE = (
     "host", "port", "open", "dispatch", "default_tokens", "logs", "store",
     "keep_prompts",
 )  # fmt: skip
-TABLES = ("engines", "tenants", "limits")
+TABLES = ("engines", "tenants", "limits", "tracing")
+IN_FILES = ("operator_key", "operator_key_env")
+"""Of the table itself, and no flags: a flag can be read by others."""
 KEYS = ("engines", *SIMPLE, *ADAPTER)
 """What is a flag and a variable, too: ``--policy``, ``JUSTITIA_POLICY``."""
 _SWITCH = {"true": True, "1": True, "false": False, "0": False}
@@ -81,6 +83,8 @@ def load(
             given[key] = _urls(given[key])
         elif key in ("open", "keep_prompts") and isinstance(given[key], str):
             given[key] = _SWITCH.get(given[key], given[key])
+    if "tracing" not in given and _traced(environment):
+        given["tracing"] = {}
     policy = given.get("policy", ServingSettings().policy)
     if "options" not in given and isinstance(policy, str) and policy in policies:
         given["options"] = policies[policy]
@@ -91,6 +95,19 @@ def load(
     except ValidationError as error:
         raise GatewaySettingsError(_told(error, where)) from None
     return _checked(_with_keys(settings, environment))
+
+
+def _traced(environment: Mapping[str, str]) -> bool:
+    """Return whether OpenTelemetry's own variables ask for spans."""
+    if environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return False
+    exporter = environment.get("OTEL_TRACES_EXPORTER")
+    if exporter:
+        return "otlp" in exporter.split(",")
+    return any(
+        environment.get(f"OTEL_EXPORTER_OTLP_{which}")
+        for which in ("ENDPOINT", "TRACES_ENDPOINT")
+    )
 
 
 def _flag(key: str) -> str:
@@ -115,7 +132,7 @@ def _from_file(file: str) -> tuple[dict[str, Any], dict[str, Any]]:
         )
     if not isinstance(table, dict):
         raise GatewaySettingsError(f"{file}: must have a table [{TABLE}]")
-    known = (*SIMPLE, *ADAPTER, *TABLES)
+    known = (*SIMPLE, *IN_FILES, *ADAPTER, *TABLES)
     for key in table:
         if key not in known:
             raise GatewaySettingsError(
@@ -175,8 +192,12 @@ def _with_keys(
         more = tuple(_secret(text, one.keys_env) for text in texts)
         return one.model_copy(update={"keys": (*one.keys, *more)})
 
+    operator, variable = settings.operator_key, settings.operator_key_env
+    if variable is not None:
+        operator = _secret(held(variable), variable)
     return settings.model_copy(
         update={
+            "operator_key": operator,
             "engines": tuple(map(engine, settings.engines)),
             "tenants": tuple(map(tenant, settings.tenants)),
         }
@@ -214,6 +235,7 @@ def _told(error: ValidationError, where: Mapping[str, str]) -> str:
     if first["type"] == "extra_forbidden":
         return f"{label}: there is no such setting"
     allowed = first["msg"].removeprefix("Input should be ")
-    if any(part.startswith("key") for part in inner):  # never shown
+    if any(part.startswith(("key", "operator_key")) for part in (key, *inner)):
+        # never shown
         return f"{label}: must be {allowed}"
     return f"{label}: must be {allowed}, not {shown(first['input'])}"

@@ -170,6 +170,26 @@ class Limits(_Table):
     stop_seconds: Seconds = 30
 
 
+class TracingSettings(_Table):
+    """Where spans of requests go, by OTLP over HTTP.
+
+    Attributes
+    ----------
+    endpoint
+        Of a collector, http://127.0.0.1:4318 say; None: as OpenTelemetry's own
+        variables say, which hold for all else, too.
+    """
+
+    endpoint: str | None = None
+
+    @field_validator("endpoint")
+    @classmethod
+    def _of_a_server(cls, value: str | None) -> str | None:
+        if value is not None:
+            base_url(value)
+        return value
+
+
 class GatewaySettings(_Table):
     """A gateway.
 
@@ -196,6 +216,11 @@ class GatewaySettings(_Table):
         is.
     keep_prompts
         Whether what prompts begin with is kept, too, as predictors learn from it.
+    operator_key, operator_key_env
+        A key with which the page at ``/`` shows all tenants' agents, or the variable
+        that holds it. It is good for nothing else.
+    tracing
+        Where spans go; None: there are none.
     adapter
         The policy, its options, and for how long agents are remembered.
     """
@@ -210,7 +235,10 @@ class GatewaySettings(_Table):
     logs: Literal["text", "json"] = "text"
     store: str | None = None
     keep_prompts: bool = False
+    operator_key: Secret | None = None
+    operator_key_env: str | None = None
     limits: Limits = Field(default_factory=Limits)
+    tracing: TracingSettings | None = None
     adapter: ServingSettings = Field(default_factory=ServingSettings)
 
     @field_validator("store")
@@ -234,6 +262,12 @@ class GatewaySettings(_Table):
         return self
 
     @model_validator(mode="after")
+    def _one_key(self) -> "GatewaySettings":
+        if self.operator_key is not None and self.operator_key_env is not None:
+            raise ValueError("operator_key and operator_key_env are the same: give one")
+        return self
+
+    @model_validator(mode="after")
     def _comparable(self) -> "GatewaySettings":
         if self.dispatch == "engine" and self.tenants:
             raise ValueError(
@@ -252,7 +286,8 @@ class GatewaySettings(_Table):
         if len(set(urls)) < len(urls):
             twice = next(url for url in urls if urls.count(url) > 1)
             raise ValueError(f"two engines have the url {shown(twice)}")
-        keys: set[str] = set()
+        operator = self.operator_key
+        keys = set() if operator is None else {operator.get_secret_value()}
         for tenant in self.tenants:
             if not tenant.keys:
                 raise ValueError(f"tenant {shown(tenant.name)} has no key")

@@ -363,6 +363,30 @@ class Shares(Policy):
         place = self._position(tenant) + exactly(quotient(before, tenant.weight))
         return self.among.until(place)
 
+    def order_of(self, tenant: str) -> Iterator[Inference]:
+        """Yield a tenant's own line, by its own policy; see `order`."""
+        known = self._tenants.get(tenant)
+        return iter(()) if known is None else known.policy.order()
+
+    def standing(self, agent_id: str) -> tuple[float, int, float] | None:
+        """Return an agent's tag, arrival and what it is still to get, in doubles.
+
+        None for one that is not here, or where its tenant's policy has no tags.
+        """
+        agent = self._agents.get(agent_id)
+        tag = None if agent is None else agent.tenant.policy.tag(agent_id)
+        if agent is None or tag is None:
+            return None
+        return float(tag), agent.seq, float(agent.left)
+
+    def position(self, tenant: str) -> tuple[float, float]:
+        """Return where the reference has given a tenant what it got, and its weight.
+
+        In doubles; what the tenant gets next moves it on by work over weight.
+        """
+        known = self._tenant(tenant)
+        return float(self._position(known)), float(known.weight)
+
     def delivered(self, tenant: str) -> Exact:
         """Return the work that a tenant was delivered since the clock knows it."""
         known = self._tenants.get(tenant)

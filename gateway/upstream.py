@@ -124,15 +124,22 @@ class Upstream:
             await client.aclose()
 
     @asynccontextmanager
-    async def send(self, path: str, content: bytes) -> AsyncIterator[httpx.Response]:
+    async def send(
+        self, path: str, content: bytes, more: Mapping[str, str] | None = None
+    ) -> AsyncIterator[httpx.Response]:
         """Send a request; give its answer, not read yet, and close it at the end.
+
+        Parameters
+        ----------
+        more
+            Headers of ours beside those of every request.
 
         Raises
         ------
         EngineLost, EngineSilent
             Here, and where the answer is read.
         """
-        told = {"content-type": "application/json"}
+        told = {"content-type": "application/json", **(more or {})}
         with _translated(), self._pool() as client:
             request = client.build_request("POST", path, content=content, headers=told)
             answer = await client.send(request, stream=True)

@@ -65,7 +65,7 @@ class VirtualClock:
 
     Complexity, with n agents remembered: `arrive`, `revise` and `leave` O(log n)
     amortised, `serve` O(1) plus amortised O(log n) for each agent that departs, `until`
-    O(n), all else O(1). Memory O(n).
+    and `places` O(n), all else O(1). Memory O(n).
 
     Examples
     --------
@@ -252,6 +252,13 @@ class VirtualClock:
             for *_, m in self._heap_entries()
             if tag > value
         )
+
+    def places(self) -> list[tuple[float, Exact]]:
+        """Return the tag, as a double, and the weight of each active agent, unordered.
+
+        Complexity: O(active).
+        """
+        return [(entry[0], entry[3].weight) for entry in self._heap_entries()]
 
     def _heap_entries(self) -> list[_Entry]:
         """Return the entries of the active, in no order."""

@@ -128,6 +128,8 @@ class Agents:
         what `predict` could not predict.
     witness
         Told of steps and of requests that go back in line.
+    leaving
+        Called with the policy's id of each agent that ends, before it is forgotten.
     moves
         A number that is another where the order of those in line may be: a request that
         starts in its turn leaves it, and so do steps where the policy says so.
@@ -156,6 +158,7 @@ class Agents:
         self.forgotten = 0
         self._complaints = Complaints(now)
         self.witness: Witness | None = None
+        self.leaving: Callable[[str], object] = _nobody
         self.moves = 0
         self._predict = predict
         self._agents: dict[str, _Agent] = {}
@@ -188,6 +191,11 @@ class Agents:
     def __contains__(self, name: str) -> bool:
         """Return whether a named agent is known."""
         return named(name) in self._agents
+
+    @property
+    def ids(self) -> Collection[str]:
+        """The policy's ids of all agents that are known, as they are at any time."""
+        return self._agents.keys()
 
     @property
     def requests(self) -> Collection[str]:
@@ -233,7 +241,10 @@ class Agents:
 
     def tag(self, name: str) -> Number | None:
         """Return the tag of a named agent, None where there is none."""
-        agent_id = named(name)
+        return self.tag_of(named(name))
+
+    def tag_of(self, agent_id: str) -> Number | None:
+        """Return the tag of an agent by the policy's id of it; see `tag`."""
         return self.policy.tag(agent_id) if agent_id in self._agents else None
 
     def describe(self, name: str) -> dict[str, Any] | None:
@@ -245,11 +256,23 @@ class Agents:
 
         Complexity: O(requests of the agent).
         """
-        agent = self._agents.get(named(name))
+        told = self.outline(named(name))
+        if told is not None:
+            del told["predicted"]
+        return told
+
+    def outline(self, agent_id: str) -> dict[str, Any] | None:
+        """Return what is known of an agent by the policy's id of it; see `describe`.
+
+        Beside that what it is ``predicted`` to cost: what somebody said, or what its
+        requests so far come to.
+        """
+        agent = self._agents.get(agent_id)
         if agent is None:
             return None
         live = agent.live.values()
         running = sum(request.running for request in live)
+        so_far = agent.delivered + agent.expected
         return {
             "kind": agent.told.kind,
             "weight": agent.told.weight,
@@ -258,6 +281,7 @@ class Agents:
             "waiting": len(live) - running,
             "running": running,
             "delivered": agent.delivered + sum(map(self._delivered, live)),
+            "predicted": so_far if agent.cost is None else agent.cost,
         }
 
     def dismiss(self, name: str) -> tuple[str, ...] | None:
@@ -398,6 +422,11 @@ class Agents:
         request.agent.delivered += policy.cost_model(work, 0)
         self.moves += 1
 
+    def owner(self, request_id: str) -> str | None:
+        """Return the policy's id of a live request's agent."""
+        request = self._requests.get(request_id)
+        return None if request is None else request.agent.id
+
     def whose(self, request_id: str) -> tuple[int, str] | None:
         """Return the number of arrival and the kind of a live request's agent."""
         request = self._requests.get(request_id)
@@ -536,6 +565,7 @@ class Agents:
 
     def _leave(self, agent: _Agent) -> None:
         policy = self.policy
+        self.leaving(agent.id)
         self.moves += 1
         del self._agents[agent.id]
         self._idle.wake(agent.id)
@@ -565,6 +595,10 @@ class Agents:
         in_line = [inference.id for inference in self.policy.order()]
         waiting = [r.id for r in self._requests.values() if not r.running]
         assert sorted(in_line) == sorted(waiting)
+
+
+def _nobody(agent_id: str) -> None:
+    """Let nobody know that an agent ends."""
 
 
 def named(name: str) -> str:

@@ -21,7 +21,7 @@ finished it has starts of both kinds.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from typing import Any
 
 from justitia.policy import Agent, Inference, Policy, Step, VirtualClock
@@ -116,6 +116,11 @@ class MeteredClock(VirtualClock):
     def unfinished(self, agent: Hashable) -> bool:
         """Return whether an agent is there and is not finished."""
         return agent in self and agent not in self._goals
+
+    def since(self, agent: Hashable) -> Exact:
+        """Return the work delivered since an agent was finished; 0 before that."""
+        goal = self._goals.get(agent)
+        return 0 if goal is None else self.delivered - goal
 
     def arrive(self, agent: Hashable, cost: Number, weight: Number = 1) -> Exact:
         """Add an agent; see `VirtualClock.arrive`."""
@@ -254,6 +259,37 @@ class Watched(Policy):
         life = self._lives.get(agent_id)
         return life is not None and self.clock.unfinished(life.key)
 
+    @property
+    def started(self) -> Collection[str]:
+        """The ids of the requests that run, as they are at any time."""
+        return self._running
+
+    def age(self, agent_id: str) -> float | None:
+        """Return the seconds since an agent arrived, None if it is not known."""
+        life = self._lives.get(agent_id)
+        return None if life is None else max(0.0, self._now() - life.arrived)
+
+    def completion(self, agent_id: str) -> tuple[str, float] | None:
+        """Return an agent's kind, and the seconds from its arrival to its last end.
+
+        None where that is no completion: it never ran, or requests of it live.
+        """
+        life = self._lives.get(agent_id)
+        if life is None or not life.started or life.ended is None or life.live:
+            return None
+        return life.kind, max(0.0, life.ended - life.arrived)
+
+    def lag(self, agent_id: str) -> Number | None:
+        """Return the work delivered since the reference finished an agent.
+
+        0 while it has not; None without a reference. With a tag a stage it is the
+        stage that has the last tag that counts.
+        """
+        life = self._lives.get(agent_id)
+        if self.clock is None or life is None:
+            return None
+        return self.clock.since(life.key)
+
     # What happened ------------------------------------------------------------------
 
     def arrive(self, agent: Agent) -> None:
@@ -309,10 +345,12 @@ class Watched(Policy):
     def leave(self, agent_id: str) -> bool:
         """Forget an agent."""
         left = self.inner.leave(agent_id)
+        done = self.completion(agent_id)
+        if done is not None:
+            kind, seconds = done
+            self._completed(kind).observe(seconds)
         life = self._lives.pop(agent_id, None)
         if life is not None:
-            if life.started and life.ended is not None and not life.live:
-                self._completed(life.kind).observe(max(0.0, life.ended - life.arrived))
             for inference_id in tuple(life.live):
                 self._forget(inference_id, life)
         return left

@@ -7,37 +7,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from justitia.experiments import EXPERIMENTS, Store, contents, run
-from tests.experiments.browser import browser
+from tests.experiments.browser import CONTRAST, browser
 from tests.experiments.small import scope
-
-CONTRAST = """
-() => {
-  const canvas = document.createElement('canvas').getContext('2d',
-    {willReadFrequently: true});
-  const rgb = (colour) => {
-    canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
-    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
-  };
-  const light = (colour) => rgb(colour)
-    .map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
-  const behind = (element) => {
-    for (let e = element; e; e = e.parentElement) {
-      const colour = getComputedStyle(e).backgroundColor;
-      if (colour !== 'rgba(0, 0, 0, 0)') return colour;
-    }
-    return 'rgb(255, 255, 255)';
-  };
-  const all = 'p, li, td, th, a, figcaption, dt, dd, span, i, svg';
-  return [...document.querySelectorAll(all)]
-    .map(e => {
-      const [a, b] = [light(getComputedStyle(e).color), light(behind(e))];
-      return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05),
-              e.tagName, e.className.toString()];
-    }).sort((x, y) => x[0] - y[0])[0];
-}
-"""
-"""The least contrast of any text with what is behind it, by WCAG 2."""
 
 
 @pytest.fixture(scope="module")

@@ -438,6 +438,14 @@ def test_until_is_what_serve_takes_to_get_there(
         assert (number, need) in departed
 
 
+def test_places_are_those_of_the_active() -> None:
+    clock = clock_of(("a", 10), ("b", 30))
+    clock.arrive("c", 20, weight=4)
+    assert sorted(clock.places()) == [(5, 4), (10, 1), (30, 1)]
+    clock.serve(45)
+    assert clock.places() == [(30, 1)] == [(float(clock.tag("b")), clock.weight)]
+
+
 def test_until_ends_with_the_last_agent() -> None:
     clock = clock_of(("a", 10), ("b", 30))
     assert [clock.until(tag) for tag in (0, 10, 20, 30, 99)] == [0, 20, 30, 40, 40]
