@@ -5,13 +5,16 @@ installed, bounds nothing, and takes what stands behind a chunked body for heade
 """
 
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import asyncio
 
 LARGEST_HEAD = 64 * 1024
 """Bytes, of trailers too; no more than one read of a socket is kept above that."""
 
 
-def protocol() -> Any:
+def protocol() -> "type[asyncio.Protocol] | Literal['h11']":
     """Return what uvicorn is to read requests with."""
     if find_spec("httptools") is None:
         return "h11"

@@ -76,7 +76,7 @@ def describe(*, keys: bool) -> dict[str, Any]:
     keys
         Whether clients need one.
     """
-    guarded = [{"key": []}] if keys else []
+    guarded: list[Schema] = [{"key": []}] if keys else []
     return {
         "openapi": "3.1.0",
         "info": {
@@ -163,7 +163,7 @@ def describe(*, keys: bool) -> dict[str, Any]:
 def _operation(
     name: str,
     summary: str,
-    guarded: list[Any],
+    guarded: list[Schema],
     answers: Mapping[int | str, Schema],
     *errors: int,
     body: str | None = None,
@@ -270,6 +270,8 @@ def _schemas() -> dict[str, Schema]:
     texts: Schema = {"type": "array", "items": {"type": "string"}}
     several = {"minItems": 1, "maxItems": MOST_INFERENCES}
     number: Schema = {"type": ["number", "null"]}
+    name: Schema = {"anyOf": [_NAME, {"type": "integer"}]}
+    said = {**_SAID, "agent": (_SAID["agent"][0], name)}
     estimate = _or_null(
         _object({"work": {"type": "number"}, "seconds": number}, "work", "seconds")
     )
@@ -289,7 +291,7 @@ def _schemas() -> dict[str, Schema]:
     return {
         "Claim": {
             **_object(
-                {f: {"description": d, **_or_null(s)} for f, (d, s) in _SAID.items()}
+                {f: {"description": d, **_or_null(s)} for f, (d, s) in said.items()}
             ),
             "additionalProperties": {"type": "null"},
             "description": "what a request says of its agent and of itself; a header "
@@ -323,7 +325,7 @@ def _schemas() -> dict[str, Schema]:
         "Announcement": {
             **_object(
                 {
-                    "id": _SAID["agent"][1],
+                    "id": name,
                     **announced,
                     "prompts": {
                         "anyOf": [*prompts, {"type": "null"}],

@@ -180,7 +180,8 @@ async def check_tools(live: Live) -> None:
     }  # fmt: skip
     async with live.client() as client:
         answer = await client.chat.completions.create(**more)
-        (call,) = answer.choices[0].message.tool_calls or ()
+        (call,) = answer.choices[0].message.tool_calls or [None]
+        assert call is not None
         assert call.type == "function"
         assert call.function.name == "weather"
         name, arguments = "", ""
@@ -203,19 +204,24 @@ async def check_client(live: Live) -> None:
         assert raw.headers["content-type"].startswith("application/json")
         assert raw.request_id == raw.headers["x-request-id"]
         assert (raw.parse().usage or raw).completion_tokens == 2  # type: ignore[union-attr]
-        with pytest.raises(openai.BadRequestError, match="context|length|longer"):
+        with pytest.raises(openai.BadRequestError, match=r"context|length|longer"):
             await client.completions.create(model=MODEL, prompt="a token " * 6000)
         with pytest.raises(openai.NotFoundError) as found:
             await client.completions.create(model="unknown", prompt="x")
         assert found.value.code == "model_not_found"
         hurried = client.with_options(timeout=0.05)
         for stream in (False, True):
-            with pytest.raises(openai.APITimeoutError):
-                answer = await hurried.completions.create(
-                    model=MODEL, prompt="x", n=16, max_tokens=400, stream=stream,
+
+            async def hurry() -> None:
+                told: Any = await hurried.completions.create(
+                    model=MODEL, prompt="x", n=16, max_tokens=400, stream=stream,  # noqa: B023
                     extra_body={"ignore_eos": True},
                 )  # fmt: skip
-                await anext(aiter(answer))  # type: ignore[arg-type]
+                async for _ in told:
+                    pass
+
+            with pytest.raises(openai.APITimeoutError):
+                await hurry()
             await live.rests()
         async with await client.completions.create(
             model=MODEL, prompt="x", max_tokens=400, stream=True

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gzip
 import json
 import re
 from collections.abc import AsyncIterator
@@ -56,9 +57,8 @@ def test_half_a_surrogate_is_refused_or_passed_on_and_never_a_failure(
 
             text = "/v1/completions"
             assert await post(text, f'{{"model": "m", "prompt": {half}}}') == 200
-            for field in ("model", "prompt", "suffix"):
-                body = f'{{"model": "m", "prompt": {half}, {half}: 1}}'
-                assert await post(text, body) == 200
+            body = f'{{"model": "m", "prompt": {half}, {half}: 1}}'
+            assert await post(text, body) == 200
             assert await post(text, f'{{"model": {half}, "prompt": "a"}}') == 404
             for field in ("agent", "kind", "\\ud800"):
                 said = f'{{"{field}": {half}}}'
@@ -149,7 +149,8 @@ def test_null_is_nothing_said() -> None:
             ):
                 answer = await live.http.post("/v1/agents", json=given)
                 assert answer.status_code == status, (given, answer.text)
-            nulls = dict.fromkeys(("n", "max_tokens", "stream", "justitia", "best_of"))
+            names = ("n", "max_tokens", "stream", "justitia", "best_of")
+            nulls: dict[str, Any] = dict.fromkeys(names)
             assert (await live.post(**nulls)).status_code == 200
             assert (await live.post(justitia=nothing)).status_code == 200
             await live.rests()
@@ -449,8 +450,6 @@ def test_an_engine_that_sends_elsewhere_is_not_followed_with_the_key() -> None:
 
 
 def test_an_answer_that_was_compressed_comes_through_as_it_was() -> None:
-    import gzip  # noqa: PLC0415
-
     packed = gzip.compress(b'{"choices": []}')
     answer = (
         JSON

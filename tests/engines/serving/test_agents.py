@@ -340,7 +340,7 @@ def test_whose_a_request_is_and_its_tag_are_its_agents(
             its = live.pop(gone)
             if its not in live.values():  # nobody is remembered here
                 del first[its]
-            assert agents.whose(gone) is agents.request_tag(gone) is None
+            assert (agents.whose(gone), agents.request_tag(gone)) == (None, None)
     agents._check()
 
 
@@ -350,7 +350,7 @@ def test_requests_of_a_dismissed_agent_are_nobodys() -> None:
     assert agents.whose("r") == (1, "K")
     assert agents.request_tag("r") == 100
     agents.dismiss("a")
-    assert agents.whose("r") is agents.request_tag("r") is None
+    assert (agents.whose("r"), agents.request_tag("r")) == (None, None)
 
 
 # --- what they cost -------------------------------------------------------------------
