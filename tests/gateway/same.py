@@ -166,7 +166,9 @@ async def check_same(live: Live, url: str, *, grammar: bool) -> None:
                 whole = asked(path, body, **more)
                 one = await engine.post(path, json=whole)
                 two = await live.http.post(path, json=whole)
-                assert 400 <= one.status_code < 500, (name, one.text)
+                # SGLang refuses some streams in their first event.
+                assert "error" in one.text, (name, one.text)
+                assert more or 400 <= one.status_code < 500, (name, one.text)
                 assert two.status_code == one.status_code, (name, two.text)
                 assert same(two.content) == same(one.content), name
         names = [one["id"] for one in (await engine.get(MODELS)).json()["data"]]
