@@ -23,12 +23,13 @@ from uuid import uuid4
 
 from justitia.engines.serving import Agents, Claim
 from justitia.engines.serving.agents import Predict
+from justitia.engines.serving.claims import ClaimError
 from justitia.engines.serving.desk import Refusal, read_announcement
 from justitia.gateway.dispatcher import Dispatcher
 from justitia.gateway.errors import GatewayError
 from justitia.gateway.estimates import Pace, promise, reference_finish
-from justitia.gateway.identity import of_tenant
-from justitia.gateway.lengths import Prompt, Ratios
+from justitia.gateway.identity import check_cost, of_tenant
+from justitia.gateway.lengths import MOST_TOKENS, Prompt, Ratios, whole_number
 from justitia.policy.exact import Number, shown
 
 MOST_PROMPTS = 10_000
@@ -66,13 +67,25 @@ class AgentsDesk:
             400 or 409, naming the field and what is allowed.
         """
         told = {"id": uuid4().hex, **given}
-        if "prompts" in told:
-            told["stage_costs"] = self._predicted(told)
+        longest, model = (
+            whole_number(told, "max_tokens", 1, MOST_TOKENS),
+            told.get("model"),
+        )
+        if model is not None and not isinstance(model, str):
+            raise GatewayError(
+                400,
+                "invalid_value",
+                f"model must be a text, not {shown(model)}",
+                "model",
+            )
+        if told.get("prompts") is not None:
+            told["stage_costs"] = self._predicted(told, longest)
         for field in _ONLY_PROMPTS:
             told.pop(field, None)
         try:
             claim = read_announcement(told)
-        except Refusal as refusal:
+            check_cost(claim)
+        except (Refusal, ClaimError) as refusal:
             raise GatewayError(
                 400, "invalid_value", str(refusal), refusal.field
             ) from None
@@ -121,25 +134,13 @@ class AgentsDesk:
             return None
         return self.tokens
 
-    def _predicted(self, told: Mapping[str, Any]) -> list[Number]:
+    def _predicted(self, told: Mapping[str, Any], longest: int | None) -> list[Number]:
         """Return what the prompts of an announcement cost, by stage."""
-        if "cost" in told or "stage_costs" in told:
+        if told.get("cost") is not None or told.get("stage_costs") is not None:
             raise GatewayError(
                 400, "invalid_value", "give a cost or prompts, not both", "prompts"
             )
-        prompts, longest = told["prompts"], told.get("max_tokens")
-        if longest is not None and (
-            isinstance(longest, bool)
-            or not isinstance(longest, int)
-            or not 1 <= longest <= 10**7
-        ):
-            raise GatewayError(
-                400,
-                "invalid_value",
-                f"max_tokens must be a whole number from 1, not {shown(longest)}",
-                "max_tokens",
-            )
-        stages = prompts
+        stages = prompts = told["prompts"]
         if isinstance(prompts, list) and all(isinstance(p, str) for p in prompts):
             stages = [prompts]
         if (

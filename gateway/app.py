@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -10,6 +11,7 @@ from typing import Any
 import httpx
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -23,6 +25,7 @@ from justitia.engines.serving.priorities import SGLANG, VLLM, Priorities
 from justitia.engines.serving.watch import Watched
 from justitia.gateway import page
 from justitia.gateway.agents import AgentsDesk
+from justitia.gateway.description import describe
 from justitia.gateway.dispatcher import Call, Dispatcher, predicting
 from justitia.gateway.errors import CLIENT_GONE, GatewayError
 from justitia.gateway.estimates import Pace
@@ -38,6 +41,7 @@ from justitia.gateway.requests import (
     outgoing,
     read_body,
     read_object,
+    too_deep,
 )
 from justitia.gateway.settings import GatewaySettings
 from justitia.gateway.shares import Shares
@@ -144,18 +148,30 @@ class Gateway:
         self._scrape = Scrape(time.monotonic)
         self._registry.register(self._scrape)
         self._measures = Measures(self._registry, self.dispatcher)
-        self.app = Starlette(routes=self._routes(), lifespan=self._life)
+        self._description = describe(
+            keys=self.tenants.several, state_key=self.tenants.keyed
+        )
+        self.app = Starlette(
+            routes=self._routes(),
+            lifespan=self._life,
+            exception_handlers={HTTPException: _no_route, Exception: _failed},
+        )
+        # To where a client's own header ``Host`` says nobody is sent.
+        self.app.router.redirect_slashes = False
 
     def _routes(self) -> list[Route]:
-        agent = "/v1/agents/{id:path}"
         return [
             Route("/v1/chat/completions", _Post(self._serve, chat=True)),
             Route("/v1/completions", _Post(self._serve, chat=False)),
             Route("/v1/models", self._guarded(self._models), methods=["GET"]),
             Route("/v1/models/{id:path}", self._guarded(self._model), methods=["GET"]),
             Route("/v1/agents", self._guarded(self._announce, 201), methods=["POST"]),
-            Route(agent, self._guarded(self._describe), methods=["GET"]),
-            Route(agent, self._guarded(self._dismiss), methods=["DELETE"]),
+            Route(
+                "/v1/agents/{id:path}",
+                self._guarded(self._agent),
+                methods=["GET", "DELETE"],
+            ),
+            Route("/openapi.json", self._described, methods=["GET"]),
             Route("/healthz", _alive, methods=["GET"]),
             Route("/readyz", self._ready, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
@@ -211,7 +227,12 @@ class Gateway:
         try:
             tenant = self.tenants.of(scope["headers"])
             raw = await self._body(receive)
-            exchange, call = self._exchange(tenant, scope, raw, send, span, chat=chat)
+            try:
+                exchange, call = self._exchange(
+                    tenant, scope, raw, send, span, chat=chat
+                )
+            except RecursionError:
+                raise too_deep() from None
         except GatewayError as error:
             outcome.status, outcome.code = error.status, error.code
             await _refused(error)(scope, receive, send)
@@ -301,7 +322,7 @@ class Gateway:
         async def guarded(request: Request) -> Response:
             try:
                 tenant = self.tenants.of(request.scope["headers"])
-                return JSONResponse(await answer(tenant, request), status)
+                return _Ascii(await answer(tenant, request), status)
             except GatewayError as error:
                 return _refused(error)
 
@@ -330,19 +351,22 @@ class Gateway:
             await self.memory.store.flushed()
         return told
 
-    async def _describe(self, tenant: str, request: Request) -> dict[str, Any]:
-        return self.desk.describe(tenant, request.path_params["id"])
-
-    async def _dismiss(self, tenant: str, request: Request) -> dict[str, Any]:
-        told = self.desk.dismiss(tenant, request.path_params["id"])
+    async def _agent(self, tenant: str, request: Request) -> dict[str, Any]:
+        name = request.path_params["id"]
+        if request.method != "DELETE":
+            return self.desk.describe(tenant, name)
+        told = self.desk.dismiss(tenant, name)
         if self.memory is not None:
             await self.memory.store.flushed()
         return told
 
+    async def _described(self, request: Request) -> Response:
+        return _Ascii(self._description)
+
     async def _ready(self, request: Request) -> Response:
         engines = {one.name: one.up for one in self.dispatcher.fleet}
         ready = any(engines.values())
-        return JSONResponse({"ready": ready, "engines": engines}, 200 if ready else 503)
+        return _Ascii({"ready": ready, "engines": engines}, 200 if ready else 503)
 
     async def _metrics(self, request: Request) -> Response:
         if not self._scrape.fresh:
@@ -363,6 +387,13 @@ class Gateway:
         return Response(told, media_type="application/json", headers=headers)
 
 
+class _Ascii(JSONResponse):
+    """JSON in ASCII: what clients and engines send need not be text that UTF-8 has."""
+
+    def render(self, content: object) -> bytes:
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+
+
 class _Post:
     """An endpoint that is given the connection itself, for POST alone."""
 
@@ -377,18 +408,32 @@ class _Post:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
-            error = GatewayError(405, "method_not_allowed", "only POST is allowed")
-            await _refused(error)(scope, receive, send)
-            return
+            raise HTTPException(405, headers={"Allow": "POST"})
         await self._serve(scope, receive, send, self._chat)
 
 
 async def _alive(request: Request) -> Response:
-    return JSONResponse({"status": "ok", "version": __version__})
+    return _Ascii({"status": "ok", "version": __version__})
 
 
-def _refused(error: GatewayError) -> Response:
-    return JSONResponse(error.told(), error.status)
+async def _no_route(request: Request, error: Exception) -> Response:
+    """Answer where there is no such route, or none for such a method."""
+    assert isinstance(error, HTTPException)
+    headers = error.headers or {}
+    if error.status_code != 405:
+        return _refused(GatewayError(404, "not_found", "there is no such route"))
+    allowed = ", ".join(sorted(headers["Allow"].split(", ")))
+    told = GatewayError(405, "method_not_allowed", f"allowed is {allowed}")
+    return _refused(told, {"Allow": allowed})
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """Answer where the gateway itself is at fault; what was wrong is logged."""
+    return _refused(GatewayError(500, "internal_error", "the gateway has failed"))
+
+
+def _refused(error: GatewayError, headers: Mapping[str, str] | None = None) -> Response:
+    return _Ascii(error.told(), error.status, headers)
 
 
 def _model(name: str, context: int | None) -> dict[str, Any]:

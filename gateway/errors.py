@@ -9,6 +9,25 @@ CANCELLED = "agent_cancelled"
 CLIENT_GONE = 499
 """The status, in logs and metrics, of a request whose client went away."""
 
+CODES: dict[int, tuple[str, ...]] = {
+    400: (
+        "invalid_json", "invalid_value", "invalid_identity", "too_many_choices",
+        "client_gone",
+    ),
+    401: ("invalid_api_key",),
+    404: ("model_not_found", "agent_not_found", "not_found"),
+    405: ("method_not_allowed",),
+    408: ("body_timeout",),
+    409: ("agent_exists",),
+    413: ("body_too_large",),
+    429: ("too_many_agents", "too_many_requests"),
+    499: (CANCELLED,),
+    500: ("internal_error",),
+    502: ("engine_lost", "engine_refused", "answer_too_large"),
+    503: (QUEUE_TIMEOUT,),
+    504: ("engine_timeout",),
+}  # fmt: skip
+"""All codes, by status: the set is fixed, and the API's description has it."""
 _TYPES = {
     401: "authentication_error",
     404: "not_found_error",
@@ -34,6 +53,7 @@ class GatewayError(PolicyError):
     def __init__(
         self, status: int, code: str, reason: str, param: str | None = None
     ) -> None:
+        assert code in CODES[status], code
         super().__init__(reason)
         self.status = status
         self.code = code

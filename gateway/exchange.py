@@ -230,6 +230,11 @@ class Exchange:
                 raise GatewayError(
                     502, "engine_refused", "the engine does not let the gateway in"
                 )
+            if 300 <= answer.status_code < 400:
+                _log.error("engine %s sends elsewhere", upstream.engine.name)
+                raise GatewayError(
+                    502, "engine_refused", "the engine sends the gateway elsewhere"
+                )
             kind = answer.headers.get("content-type", "")
             if answer.status_code == 200 and kind.startswith("text/event-stream"):
                 await self._stream(answer)

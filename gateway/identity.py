@@ -20,8 +20,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from justitia.engines.serving.claims import FIELDS, Claim, ClaimError, read_claim
+from justitia.engines.serving.claims import (
+    FIELDS,
+    MOST_STAGES,
+    Claim,
+    ClaimError,
+    read_claim,
+)
 from justitia.gateway.errors import GatewayError
+from justitia.policy.exact import Number, shown
 
 FIELD = "justitia"
 """Of a request's body."""
@@ -44,6 +51,9 @@ OTHERS = (
     "x-session-affinity",
     "x-session-id",
 )
+MOST_COST = 10**30
+"""Of an agent: all agents of a tenant together are then something to reckon with."""
+MOST_STAGE_COST = MOST_COST // MOST_STAGES
 _NUMBERS = ("stage", "cost", "tokens", "inferences", "weight")
 
 
@@ -97,12 +107,27 @@ def read_identity(
                 named["agent"] = header
                 break
     try:
-        return read_claim(values, strict=True)
+        claim = read_claim(values, strict=True)
+        check_cost(claim)
     except ClaimError as error:
         where = named.get(error.field, FIELD)
         raise GatewayError(
             400, "invalid_identity", f"{where}: {error}", where[:80]
         ) from None
+    return claim
+
+
+def check_cost(claim: Claim) -> None:
+    """Raise a ClaimError for a cost above `MOST_COST`, or one of a stage that is."""
+    for cost in claim.stage_costs:
+        if cost > MOST_STAGE_COST:
+            raise _too_dear("stage_costs", MOST_STAGE_COST, cost)
+    if claim.cost is not None and claim.cost > MOST_COST:
+        raise _too_dear("cost", MOST_COST, claim.cost)
+
+
+def _too_dear(field: str, most: int, cost: Number) -> ClaimError:
+    return ClaimError(f"{field} must be at most {most:.0e}, not {shown(cost)}", field)
 
 
 def _number(text: str, field: str) -> object:

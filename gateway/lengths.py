@@ -80,9 +80,9 @@ def read_lengths(body: Mapping[str, Any], *, chat: bool) -> Lengths:
         400, for what no engine could serve.
     """
     each, text = _chat(body) if chat else _completion(body)
-    count = _whole(body, "n", 1, MOST_INFERENCES) or 1
+    count = whole_number(body, "n", 1, MOST_INFERENCES) or 1
     if not chat:
-        count = max(count, _whole(body, "best_of", 1, MOST_INFERENCES) or 1)
+        count = max(count, whole_number(body, "best_of", 1, MOST_INFERENCES) or 1)
     if len(each) * count > MOST_INFERENCES:
         raise GatewayError(
             400,
@@ -93,13 +93,22 @@ def read_lengths(body: Mapping[str, Any], *, chat: bool) -> Lengths:
         )
     most = None
     if chat:
-        most = _whole(body, "max_completion_tokens", 0, MOST_TOKENS)
+        most = whole_number(body, "max_completion_tokens", 0, MOST_TOKENS)
     if most is None:
-        most = _whole(body, "max_tokens", 0, MOST_TOKENS)
+        most = whole_number(body, "max_tokens", 0, MOST_TOKENS)
     return Lengths(tuple(each), count, most, _marks(body.get("model"), text), text)
 
 
-def _whole(body: Mapping[str, Any], field: str, least: int, most: int) -> int | None:
+def whole_number(
+    body: Mapping[str, Any], field: str, least: int, most: int
+) -> int | None:
+    """Return a field's whole number, None where it is not there or null.
+
+    Raises
+    ------
+    GatewayError
+        400, naming the field and what is allowed.
+    """
     value = body.get(field)
     if value is None:
         return None

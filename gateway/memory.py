@@ -108,7 +108,9 @@ class Memory:
 
     def recorder(self, text: str, most: int | None) -> Record:
         """Return what keeps a request's inferences when they are finished."""
-        kept = text if self._settings.keep_prompts else None
+        kept = None
+        if self._settings.keep_prompts:  # half a surrogate is no text to a file
+            kept = text.encode(errors="replace").decode()
 
         async def record(call: Call, prompts: Sequence[int]) -> None:
             agents = self._agents

@@ -9,6 +9,7 @@ from starlette.types import Receive
 
 from justitia.gateway.errors import GatewayError
 from justitia.gateway.identity import FIELD
+from justitia.policy.exact import shown
 
 
 class ClientGone(Exception):
@@ -45,13 +46,18 @@ async def read_body(receive: Receive, most: int) -> bytes:
 def read_object(body: bytes) -> dict[str, Any]:
     """Return the JSON object that a body is.
 
+    A name that is there twice is refused: an engine that takes the other one than this
+    gateway would do what was not counted.
+
     Raises
     ------
     GatewayError
         400, if it is none.
     """
     try:
-        told = json.loads(body, parse_constant=_refuse)
+        told = json.loads(
+            body.decode(), parse_constant=_refuse, object_pairs_hook=_once
+        )
     except (ValueError, RecursionError) as error:  # UTF-8 that is none, too
         raise GatewayError(
             400, "invalid_json", f"the body must be a JSON object: {error}"[:300]
@@ -61,8 +67,24 @@ def read_object(body: bytes) -> dict[str, Any]:
     return told
 
 
+def too_deep() -> GatewayError:
+    """Return the error of a body that could be read, and no more."""
+    return GatewayError(400, "invalid_json", "the body is too deeply nested")
+
+
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    named = dict(pairs)
+    if len(named) < len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise ValueError(f"{shown(name)} is in an object twice")
+            seen.add(name)
+    return named
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +110,9 @@ class Outgoing:
             return self.raw
         body = {k: v for k, v in self.body.items() if k != FIELD}
         if self.hides_usage:
-            options = body.get("stream_options") or {}
+            options = dict(body.get("stream_options") or {})
+            if options.get("continuous_usage_stats"):  # nothing without the other
+                options["continuous_usage_stats"] = False
             body["stream_options"] = {**options, "include_usage": True}
         for field, value in (more or {}).items():
             given = body.get(field)
@@ -102,6 +126,8 @@ class Outgoing:
             raise GatewayError(
                 400, "invalid_json", "a number in the body is too large"
             ) from None
+        except RecursionError:
+            raise too_deep() from None
 
 
 def outgoing(body: dict[str, Any], raw: bytes) -> Outgoing:

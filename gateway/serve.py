@@ -9,6 +9,7 @@ from justitia import __version__
 from justitia.engines.base import EngineError
 from justitia.gateway import logs
 from justitia.gateway.app import Gateway
+from justitia.gateway.connections import protocol
 from justitia.gateway.settings import GatewaySettings
 
 _log = logging.getLogger("justitia.gateway")
@@ -22,6 +23,8 @@ def server(gateway: Gateway) -> uvicorn.Server:
             gateway.app,
             host=settings.host,
             port=settings.port,
+            http=protocol(),
+            ws="none",
             lifespan="on",
             log_config=None,
             access_log=False,

@@ -271,8 +271,9 @@ class GatewaySettings(_Table):
     def _comparable(self) -> "GatewaySettings":
         if self.dispatch == "engine" and self.tenants:
             raise ValueError(
-                'dispatch "engine" sends tags as priorities, which are no shares among '
-                'tenants: use "gateway" with tenants'
+                'dispatch "engine" sends tags as priorities, which are fixed when a '
+                "request is sent and so are no shares among tenants: use "
+                '"gateway" with tenants'
             )
         return self
 

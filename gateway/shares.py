@@ -37,11 +37,13 @@ from heapq import heappop, heappush
 
 from justitia.policy import Agent, Inference, Policy, PolicyError, Step, VirtualClock
 from justitia.policy.exact import (
+    LARGEST,
     SMALLEST,
     Exact,
     Number,
     exactly,
     finite,
+    positive,
     quotient,
     shown,
 )
@@ -174,8 +176,9 @@ class Shares(Policy):
         if agent.id in self._agents:
             raise PolicyError(f"agent {shown(agent.id)} is here already")
         tenant = self._tenant(self._tenant_of(agent.id))
+        cost = exactly(positive(agent.cost, f"cost of agent {shown(agent.id)}"))
+        _check_promise(tenant, tenant.promised + cost)
         tenant.policy.arrive(agent)
-        cost = exactly(agent.cost)
         self._seq += 1
         self._agents[agent.id] = _Agent(tenant, cost, self._seq)
         tenant.agents += 1
@@ -270,9 +273,12 @@ class Shares(Policy):
     def revise(self, agent_id: str, cost: Number) -> None:
         """Replace an agent's predicted cost, and promise its tenant as much."""
         agent = self._agent(agent_id)
+        given = exactly(positive(cost, f"cost of agent {shown(agent_id)}"))
+        promised = max(given, agent.service)
+        total = agent.tenant.promised + promised - agent.promised
+        _check_promise(agent.tenant, total)
         agent.tenant.policy.revise(agent_id, cost)
-        promised = max(exactly(cost), agent.service)
-        self._promise(agent.tenant, agent.tenant.promised + promised - agent.promised)
+        self._promise(agent.tenant, total)
         agent.promised = promised
 
     def refuse(self, inference_id: str) -> None:
@@ -535,6 +541,15 @@ class Shares(Policy):
             assert agent.missing == sum(map(self._missing, running))
         assert len(self._inferences) == sum(
             len(one.live) for one in self._agents.values()
+        )
+
+
+def _check_promise(tenant: _Tenant, promised: Exact) -> None:
+    """Raise before anything is changed, where a clock could not hold the sum."""
+    if promised > LARGEST:
+        raise PolicyError(
+            f"the costs of the agents of {shown(tenant.name)} must add up to at most "
+            f"{LARGEST:g}, not {shown(float(promised))}"
         )
 
 

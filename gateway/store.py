@@ -210,7 +210,7 @@ class Store:
                 waiters, self._waiters = self._waiters, []
             try:
                 self._write(verbs, finished, snapshot)
-            except sqlite3.Error as error:
+            except Exception as error:  # for whoever waits, the thread goes on
                 if not self.broken:
                     _log.error("store %s cannot be written: %s", self.path, error)
                 self.broken = str(error)

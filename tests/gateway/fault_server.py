@@ -46,6 +46,8 @@ class Faults:
         Requests that have no end yet.
     sent
         The bytes of each stream, by request.
+    longest
+        Tokens that it ever produces.
     """
 
     models: tuple[str, ...] = ("m",)
@@ -58,6 +60,7 @@ class Faults:
     sent: list[bytes] = field(default_factory=list)
     owner: str = "somebody"
     metrics: str = ""
+    longest: int = 10**7
 
     def __post_init__(self) -> None:
         self.release = asyncio.Event()
@@ -123,15 +126,16 @@ class _Endpoint:
             await _whole(send, int(words["status"]), error)
             return
         count = body.get("max_tokens") or body.get("max_completion_tokens") or 5
+        count = min(int(count), self._faults.longest)
         usage = {
             "prompt_tokens": 7,
-            "completion_tokens": count * (body.get("n") or 1),
+            "completion_tokens": count * int(body.get("n") or 1),
             "total_tokens": 7 + count,
         }
         if not body.get("stream"):
             choices = [
                 self._choice(index, "word " * count)
-                for index in range(body.get("n") or 1)
+                for index in range(int(body.get("n") or 1))
             ]
             told: dict[str, Any] = {"id": "x", "object": "o", "choices": choices}
             if "nousage" not in words:
@@ -187,7 +191,7 @@ class _Endpoint:
         yield b": a comment" + end + end
         deltas = TOOLS if "tools" in words else None
         for number in range(len(deltas) if deltas else count):
-            for index in range(body.get("n") or 1):
+            for index in range(int(body.get("n") or 1)):
                 if deltas:
                     choice: dict[str, Any] = {"index": index, "delta": deltas[number]}
                 else:

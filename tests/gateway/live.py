@@ -25,7 +25,8 @@ async def listening(
     one: uvicorn.Server, port: int = 0, *, force: bool = False
 ) -> AsyncIterator[int]:
     """Let a server serve on a port, a free one if it is 0, until the block ends."""
-    sock = socket.socket()
+    # Of a socket that is not said to be TCP asyncio takes no Nagle's algorithm away.
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.bind(("127.0.0.1", port))
     task = asyncio.create_task(one._serve([sock]))
     try:

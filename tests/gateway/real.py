@@ -11,6 +11,7 @@ from justitia.gateway.app import Gateway
 from justitia.gateway.serve import server
 from tests.engines.servers import KEY, MODEL
 from tests.gateway.live import Live, listening, settings
+from tests.gateway.same import check_client, check_same, check_tools
 
 WHOLE = {"ignore_eos": True}
 
@@ -133,3 +134,12 @@ async def check_cancelling(live: Live) -> None:
         await live.rests()
         for stream in streams[1:]:
             await stream.close()
+
+
+async def check_answers(url: str, *, grammar: bool) -> None:
+    """Check that what clients get is what the engine says, tools and errors too."""
+    async with in_front_of(url) as live:
+        await check_same(live, url, grammar=grammar)
+        if grammar:
+            await check_tools(live)
+        await check_client(live)

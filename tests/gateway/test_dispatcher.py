@@ -5,7 +5,8 @@ import pytest
 from justitia.engines.serving.priorities import VLLM, Priorities
 from justitia.gateway.dispatcher import Call, Caps, Phase
 from justitia.gateway.errors import GatewayError
-from justitia.policy import PolicyError
+from justitia.gateway.shares import Shares
+from justitia.policy import PolicyError, create
 from tests.gateway.build import call, dispatcher, engine
 
 
@@ -265,4 +266,22 @@ def test_priorities_stand_in_the_order_of_tags() -> None:
     for one in (big, small, middle):
         held.finish(one)
     assert len(held._priorities["one"]) == 0
+    held._check()
+
+
+def test_a_thousand_agents_of_a_tenant_get_one_share_b50() -> None:
+    policy = Shares(lambda: create("justitia"), {"many": 1, "one": 1})
+    held = dispatcher(engine(slots=1, capacity=None), policy=policy)
+    calls = [call(f"a{number}", tenant="many") for number in range(1000)]
+    calls += [call("single", tenant="one") for _ in range(100)]
+    for each in calls:
+        held.submit(each)
+    ended = {"many": 0, "one": 0}
+    while ended["one"] < 100:
+        (running,) = [each for each in calls if each.phase is Phase.RUNNING]
+        held.produced(running, 0, running.predicted)
+        held.finish(running)
+        calls.remove(running)
+        ended[running.tenant] += 1
+    assert ended["many"] <= 102  # as much as the other, and what was in flight
     held._check()

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from justitia.gateway.shares import Shares, tenant_of_agent
-from justitia.policy import Agent, Inference, KVTokenTime, Policy, Step, create
+from justitia.policy import (
+    Agent,
+    Inference,
+    KVTokenTime,
+    Policy,
+    PolicyError,
+    Step,
+    create,
+)
 
 WORK = KVTokenTime()
 
@@ -201,3 +209,16 @@ def test_nothing_is_remembered_of_tenants_without_agents() -> None:
 )
 def test_the_tenant_is_in_the_id(agent_id: str, tenant: str) -> None:
     assert tenant_of_agent(agent_id) == tenant
+
+
+def test_costs_that_do_not_add_up_to_one_are_refused_and_change_nothing() -> None:
+    shares = Shares(lambda: create("justitia"))
+    shares.arrive(Agent("agent/a/1", 6e149))
+    with pytest.raises(PolicyError, match="must add up to at most"):
+        shares.arrive(Agent("agent/a/2", 6e149))
+    shares._check()
+    shares.arrive(Agent("agent/a/2", 5))
+    with pytest.raises(PolicyError, match="must add up to at most"):
+        shares.revise("agent/a/2", 6e149)
+    assert shares.tag("agent/a/2") == 5
+    shares._check()

@@ -299,6 +299,60 @@ def test_b03_a_dismissed_agent_is_not_in_the_reference() -> None:
     assert agents.tag("c") == 1000 + WORK(10, 1)
 
 
+# --- whose requests are ---------------------------------------------------------------
+
+_claims = st.builds(
+    Claim,
+    st.sampled_from([None, "a", "b", "c"]),
+    st.sampled_from([None, 50, 900]),
+    kind=st.sampled_from(["", "K", "L"]),
+)
+
+
+@given(
+    st.lists(st.tuples(_claims, st.booleans()), max_size=30),
+    st.sampled_from(["justitia", "fcfs", "vtc", "srjf"]),
+)
+def test_whose_a_request_is_and_its_tag_are_its_agents(
+    requests: list[tuple[Claim, bool]], policy: str
+) -> None:
+    """The first claim of an agent holds; a number of arrival is never given twice."""
+    agents = make_agents(policy, linger=0)
+    first: dict[str, tuple[int, str]] = {}  # by agent that is there
+    live: dict[str, str] = {}
+    arrived = 0
+    for number, (claim, ends) in enumerate(requests):
+        name, own = f"r{number}", f"request/r{number}"
+        agent = own if claim.agent is None else f"agent/{claim.agent}"
+        agents.submit(name, claim, 5, 5)
+        live[name] = agent
+        if agent not in first:
+            arrived += 1
+            first[agent] = arrived, claim.kind
+        for one, its in live.items():
+            assert agents.whose(one) == first[its]
+            assert agents.request_tag(one) == agents.policy.tag(its)
+            if its.startswith("agent/"):
+                assert agents.request_tag(one) == agents.tag(its[len("agent/") :])
+        if ends:
+            gone = next(iter(live))
+            run(agents, gone, 3)
+            its = live.pop(gone)
+            if its not in live.values():  # nobody is remembered here
+                del first[its]
+            assert (agents.whose(gone), agents.request_tag(gone)) == (None, None)
+    agents._check()
+
+
+def test_requests_of_a_dismissed_agent_are_nobodys() -> None:
+    agents = make_agents()
+    agents.submit("r", Claim("a", 100, kind="K"), 5, 5)
+    assert agents.whose("r") == (1, "K")
+    assert agents.request_tag("r") == 100
+    agents.dismiss("a")
+    assert (agents.whose("r"), agents.request_tag("r")) == (None, None)
+
+
 # --- what they cost -------------------------------------------------------------------
 
 

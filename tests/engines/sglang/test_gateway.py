@@ -10,7 +10,7 @@ pytest.importorskip("sglang", reason="SGLang is not installed: see docs/sglang.m
 from tests.engines.servers import KEY, Server
 from tests.engines.sglang.servers import SMALL, STOCK, server
 from tests.gateway.live import run
-from tests.gateway.real import check_all
+from tests.gateway.real import check_all, check_answers
 
 CAPACITY = 2048
 
@@ -27,3 +27,8 @@ def stock(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ser
 
 def test_agents_are_served_through_a_gateway(stock: Server) -> None:
     run(check_all(stock.url, CAPACITY), seconds=300)
+
+
+def test_answers_are_the_engines_own(stock: Server) -> None:
+    # SGLang's grammars do not run on CPUs: a forced tool is refused, through both.
+    run(check_answers(stock.url, grammar=False), seconds=300)

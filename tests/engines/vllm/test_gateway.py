@@ -14,12 +14,15 @@ pytest.importorskip("vllm", reason="vLLM is not installed: see docs/vllm.md")
 from tests.engines.servers import KEY, Server
 from tests.engines.vllm.servers import SMALL, STOCK, server
 from tests.gateway.live import run
-from tests.gateway.real import check_all, in_front_of
+from tests.gateway.real import check_all, check_answers, in_front_of
 
 
 @pytest.fixture(scope="module")
 def stock(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    command = (*STOCK, f"--model={model}", *SMALL, f"--api-key={KEY}")
+    command = (
+        *STOCK, f"--model={model}", *SMALL, f"--api-key={KEY}",
+        "--tool-call-parser=hermes", "--enable-auto-tool-choice",
+    )  # fmt: skip
     with server(command, tmp_path_factory.mktemp("stock")) as one:
         yield one
 
@@ -44,3 +47,7 @@ def test_the_pages_example_runs(stock: Server) -> None:
 
 def test_agents_are_served_through_a_gateway(stock: Server) -> None:
     run(check_all(stock.url, 63 * 32), seconds=300)
+
+
+def test_answers_are_the_engines_own(stock: Server) -> None:
+    run(check_answers(stock.url, grammar=True), seconds=300)
