@@ -206,6 +206,6 @@ class Course(ABC, Generic[L]):
             outcome,
             self._steps - 1,
             self._time(),
-            self._cached(one),
-            self._counted(one),
+            cached=self._cached(one),
+            counted=self._counted(one),
         )

@@ -66,13 +66,14 @@ class Results:
         outcome: Outcome,
         step: int,
         time: int,
+        *,
         cached: int | None,
         counted: tuple[int, int],
     ) -> None:
         """Take note that a sequence ended; `step` and `time` if it finished.
 
-        `cached` tokens of its prompt were not computed, if the engine says so; `counted`
-        are the tokens of prompt and output that it really had.
+        `cached` tokens of its prompt were not computed, if the engine says so.
+        `counted` are the tokens of prompt and output that it really had.
         """
         finished = outcome == "finished"
         prompt, decode = counted if finished else (None, None)

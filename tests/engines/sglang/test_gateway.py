@@ -1,6 +1,9 @@
 """A gateway in front of the real SGLang."""
 
 from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from tests.engines.servers import KEY, Server
 from tests.engines.sglang.servers import SMALL, STOCK, server
 from tests.gateway.live import run
 from tests.gateway.real import check_all
+from tests.gateway.real_run import check_run
 
 CAPACITY = 2048
 
@@ -27,3 +31,17 @@ def stock(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ser
 
 def test_agents_are_served_through_a_gateway(stock: Server) -> None:
     run(check_all(stock.url, CAPACITY), seconds=300)
+
+
+def test_a_workload_runs_on_its_server(
+    stock: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_run(
+        stock,
+        tmp_path,
+        monkeypatch,
+        server="sglang",
+        version=version("sglang"),
+        capacity_tokens=CAPACITY,
+        context_tokens=4096,
+    )

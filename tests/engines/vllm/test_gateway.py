@@ -5,6 +5,7 @@ import re
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.engines.servers import KEY, Server
 from tests.engines.vllm.servers import SMALL, STOCK, server
 from tests.gateway.live import run
 from tests.gateway.real import check_all, in_front_of
+from tests.gateway.real_run import check_run
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +46,17 @@ def test_the_pages_example_runs(stock: Server) -> None:
 
 def test_agents_are_served_through_a_gateway(stock: Server) -> None:
     run(check_all(stock.url, 63 * 32), seconds=300)
+
+
+def test_a_workload_runs_on_its_server(
+    stock: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_run(
+        stock,
+        tmp_path,
+        monkeypatch,
+        server="vllm",
+        version=version("vllm").partition("+")[0],
+        capacity_tokens=63 * 32,
+        context_tokens=512,
+    )
