@@ -57,7 +57,7 @@ class OpenAIEngine(Engine):
         self.preset = preset or load_preset(PRESETS[self.name])
         self._settings = tuple(servers)
         self._asked = model
-        self._limits = limits or Limits()
+        self.limits = limits or Limits()
         self._servers: Servers | None = None
         self._number = first_number()
 
@@ -115,7 +115,7 @@ class OpenAIEngine(Engine):
                         settings.url, capacity=one.capacity, slots=settings.slots
                     )
                     engine.up = True
-                    upstream = Upstream(engine, settings, self._limits)
+                    upstream = Upstream(engine, settings, self.limits)
                     upstream.kind = one.kind
                     stack.push_async_callback(upstream.close)
                     upstreams[settings.url] = upstream
@@ -140,6 +140,6 @@ class OpenAIEngine(Engine):
     def _open(self) -> Servers:
         if self._servers is None:
             self._servers = asyncio.run(
-                look_at(self._settings, self._asked, self._limits)
+                look_at(self._settings, self._asked, self.limits)
             )
         return self._servers

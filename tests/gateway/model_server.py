@@ -4,18 +4,18 @@ import asyncio
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
-
-from tests.gateway.live import plain
 
 METRICS = 'vllm:cache_config_info{{block_size="16",num_gpu_blocks="{blocks}"}} 1.0\n'
 
@@ -87,6 +87,14 @@ class Model:
             request.headers.get("authorization") == f"Bearer {self.key}"
         )
 
+    def rests(self) -> bool:
+        """Wait until no request is left, and return whether that came to be."""
+        for _ in range(3000):
+            if not self.running:
+                return True
+            time.sleep(0.01)
+        return False
+
     @property
     def lengths(self) -> list[int]:
         """Of the prompts that came, without those that try the server out."""
@@ -122,11 +130,13 @@ class _Completions:
             if fails.isdecimal():
                 await _answer(send, int(fails), {"error": {"message": "as told"}})
             else:
-                await self._stream(body, fails, send)
+                await self._stream(body, fails, receive, send)
         finally:
             model.running -= 1
 
-    async def _stream(self, body: dict[str, Any], fails: str, send: Send) -> None:
+    async def _stream(
+        self, body: dict[str, Any], fails: str, receive: Receive, send: Send
+    ) -> None:
         model, most = self._model, body["max_tokens"]
         await _begin(send, 200, b"text/event-stream")
         while most > 1 and model.most_running < model.gathers:
@@ -144,7 +154,9 @@ class _Completions:
             if fails == "die":
                 return  # in the middle of an answer: the connection is closed
             if fails == "hang":
-                await asyncio.sleep(3600)
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                return
             if fails == "error":
                 await _event(send, '{"error": {"message": "no more"}}')
                 break
@@ -178,7 +190,9 @@ async def _answer(send: Send, status: int, told: object) -> None:
 @contextmanager
 def serving(model: Model) -> Iterator[str]:
     """Let a server serve in a thread of its own; give its address."""
-    server = plain(model.app)
+    server = uvicorn.Server(
+        uvicorn.Config(model.app, log_config=None, log_level="critical", lifespan="off")
+    )
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         sock.listen(128)

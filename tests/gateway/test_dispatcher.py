@@ -266,3 +266,22 @@ def test_priorities_stand_in_the_order_of_tags() -> None:
         held.finish(one)
     assert len(held._priorities["one"]) == 0
     held._check()
+
+
+def test_what_comes_together_competes_in_whatever_order_it_is_told() -> None:
+    for large_first in (True, False):
+        held = dispatcher(engine(slots=1))
+        large, small = call("large", cost=10**4), call("small", cost=100)
+        with held.together():
+            for one in (large, small) if large_first else (small, large):
+                held.submit(one)
+                assert one.phase is Phase.WAITING
+            held._check()
+        assert (small.phase, large.phase) == (Phase.RUNNING, Phase.WAITING)
+        next_, ended = call("small"), small
+        with held.together():
+            held.finish(ended)
+            assert large.phase is Phase.WAITING
+            held.submit(next_)
+        assert (next_.phase, large.phase) == (Phase.RUNNING, Phase.WAITING)
+        held._check()

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 
