@@ -29,7 +29,7 @@ class Model:
     kind
         ``vllm``, or anything else.
     key
-        Without which nobody is let in.
+        Without which nobody is let in, but to the list of models if that `is_listed`.
     ends
         Tokens after which a text is over, unless that is ignored.
     bundle
@@ -38,6 +38,8 @@ class Model:
         Whether usage is told.
     gathers
         Requests that must be there before the first is answered.
+    hangs
+        The length of a prompt whose answer never goes on.
     fails
         By number of the request (those that try the server out are not counted), what
         becomes of it: a status, or after a part of its answer ``die``, ``error`` in
@@ -46,6 +48,7 @@ class Model:
 
     kind: str = "vllm"
     key: str | None = None
+    is_listed: bool = False
     models: tuple[str, ...] = ("m",)
     context: int | None = 512
     blocks: int = 65
@@ -53,6 +56,7 @@ class Model:
     bundle: int = 1
     counts: bool = True
     gathers: int = 1
+    hangs: int | None = None
     fails: dict[int, str] = field(default_factory=dict)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     well: bool = True
@@ -74,7 +78,7 @@ class Model:
         return PlainTextResponse(METRICS.format(blocks=self.blocks))
 
     def _models(self, request: Request) -> Response:
-        if not self.well or not self.lets_in(request):
+        if not self.well or not (self.is_listed or self.lets_in(request)):
             return JSONResponse({}, 401 if self.well else 503)
         told = [
             {"id": model, "max_model_len": self.context, "owned_by": self.kind}
@@ -153,7 +157,7 @@ class _Completions:
             await _event(send, json.dumps(event))
             if fails == "die":
                 return  # in the middle of an answer: the connection is closed
-            if fails == "hang":
+            if fails == "hang" or length(body) == model.hangs:
                 while (await receive())["type"] != "http.disconnect":
                     pass
                 return

@@ -1,13 +1,13 @@
 """A gateway in front of the real SGLang."""
 
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("sglang", reason="SGLang is not installed: see docs/sglang.md")
 
+from justitia.engines.sglang.version import check_version
 from tests.engines.servers import KEY, Server
 from tests.engines.sglang.servers import SMALL, STOCK, server
 from tests.gateway.live import run
@@ -39,7 +39,7 @@ def test_a_workload_runs_on_its_server(
         tmp_path,
         monkeypatch,
         server="sglang",
-        version=version("sglang"),
+        version=check_version(),
         capacity_tokens=CAPACITY,
         context_tokens=4096,
     )

@@ -5,13 +5,13 @@ import re
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("vllm", reason="vLLM is not installed: see docs/vllm.md")
 
+from justitia.engines.vllm.version import check_version
 from tests.engines.servers import KEY, Server
 from tests.engines.vllm.servers import SMALL, STOCK, server
 from tests.gateway.live import run
@@ -56,7 +56,7 @@ def test_a_workload_runs_on_its_server(
         tmp_path,
         monkeypatch,
         server="vllm",
-        version=version("vllm").partition("+")[0],
+        version=check_version(),
         capacity_tokens=63 * 32,
         context_tokens=512,
     )
