@@ -42,6 +42,6 @@ class Counts:
             )
         if sent_again:
             said.append(
-                f"{sent_again:,} inferences were sent again: their server was gone."
+                f"Requests sent again, since a connection was lost: {sent_again:,}."
             )
         return tuple(said)

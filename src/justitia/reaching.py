@@ -43,10 +43,11 @@ def reach(
     try:
         from justitia.gateway.openai import OpenAIEngine  # noqa: PLC0415 - as below
     except ModuleNotFoundError as error:
-        if error.name not in _EXTRA:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _EXTRA:
             raise
         raise EngineNotInstalled(
-            f"engine {NAME!r} needs {error.name}, which is not installed; "
+            f"engine {NAME!r} needs {missing}, which is not installed; "
             f"install it with: pip install 'justitia[{EXTRAS[NAME]}]'"
         ) from None
     return OpenAIEngine(
