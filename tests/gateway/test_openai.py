@@ -282,7 +282,7 @@ def test_what_had_not_begun_is_sent_again() -> None:
     assert {one.outcome for one in record.inferences} == {"finished"}
     assert record.preemptions == sum(one.preempted for one in record.inferences) == 1
     assert len(model.lengths) == 10
-    assert record.remarks == ("1 inferences were sent again: their server was gone.",)
+    assert record.remarks == ("Requests sent again, since a connection was lost: 1.",)
 
 
 def test_a_server_that_is_gone_ends_the_run_and_one_of_two_does_not() -> None:
