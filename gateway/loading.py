@@ -192,7 +192,7 @@ def key_in(variable: str, environment: Mapping[str, str]) -> SecretStr:
 def _held(variable: str, environment: Mapping[str, str]) -> str:
     value = environment.get(variable)
     if not value:
-        raise GatewaySettingsError(f"variable {shown(variable)}, for a key, is not set")
+        raise GatewaySettingsError(f"variable {variable}, for a key, is not set")
     return value
 
 

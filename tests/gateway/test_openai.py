@@ -400,7 +400,11 @@ def test_a_servers_complaint_shows_no_key(
         (("--url=http://a:b@x",), USAGE, "--url: must have no user and password in it"),
         (("--url=http://x", "--slots=0"), USAGE, "--slots: must be greater than or"),
         (("--url=http://x", "--capacity=x"), USAGE, "--capacity: must be a valid"),
-        (("--url=http://x", "--key-env=NO_KEY"), USAGE, "variable 'NO_KEY', for a key"),
+        (
+            ("--url=http://x", "--key-env=NO_KEY"),
+            USAGE,
+            "variable NO_KEY, for a key, is",
+        ),
         (("--url=http://x", "--admission=max"), USAGE, "--admission: must be one of"),
         (
             ("--url=http://127.0.0.1:9", "--capacity=100"),
