@@ -57,8 +57,8 @@ class Words:
     def make(self, number: int, tokens: int) -> str:
         """Return a prompt, of a word at least.
 
-        >>> Words(each=2).make(65, 6)
-        'year year time'
+        >>> Words(each=2).make(1, 6)
+        'year time time'
         """
         return words(number, max(1, round((tokens - self.more) / self.each)))
 
@@ -66,8 +66,8 @@ class Words:
 def words(number: int, count: int) -> str:
     """Return so many words, of which the first tell the number.
 
-    >>> words(65, 3), words(0, 3)
-    ('year year time', 'time time time')
+    >>> words(1, 3), words(0, 3)
+    ('year time time', 'time time time')
     """
     base = len(_WORDS)
     digits = [number // base**place for place in range(min(count, _DIGITS))]
