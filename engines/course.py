@@ -115,6 +115,10 @@ class Course(ABC, Generic[L]):
         """Return how many tokens of its prompt were not computed, if that is known."""
         return None
 
+    def _counted(self, one: L) -> tuple[int, int]:
+        """Return the tokens of prompt and output that one really had, at its end."""
+        return one.task.spec.prompt_tokens, one.task.spec.decode_tokens
+
     # Arrivals and cancellations -------------------------------------------------------
 
     def _happen(self) -> bool:
@@ -198,5 +202,10 @@ class Course(ABC, Generic[L]):
         self._gone(one)
         del self._live[one.id]
         self._results.inference(
-            one, outcome, self._steps - 1, self._time(), self._cached(one)
+            one,
+            outcome,
+            self._steps - 1,
+            self._time(),
+            cached=self._cached(one),
+            counted=self._counted(one),
         )

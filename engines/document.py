@@ -79,6 +79,7 @@ def document(
                 "policy": result.label,
                 "options": dict(result.options),
                 "summary": {k: _plain(v) for k, v in asdict(result.summary).items()},
+                "remarks": list(result.record.remarks),
                 "prediction": None
                 if foresights is None
                 else dict(foresights[result.policy]),
@@ -133,6 +134,8 @@ def _inference(inference: InferenceRecord) -> dict[str, Any]:
         "preempted": inference.preempted,
         "outcome": inference.outcome,
         "cached_tokens": inference.cached_tokens,
+        "prompt_tokens": inference.prompt_tokens,
+        "decode_tokens": inference.decode_tokens,
     }
 
 

@@ -30,6 +30,8 @@ class InferenceRecord:
     cached_tokens
         Tokens of its prompt that the engine found in its cache and did not compute;
         None where it does not say.
+    prompt_tokens, decode_tokens
+        That it really had; None of one that did not finish.
     """
 
     id: str
@@ -42,6 +44,8 @@ class InferenceRecord:
     finish: float | None
     preempted: int
     cached_tokens: int | None = None
+    prompt_tokens: int | None = None
+    decode_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +137,8 @@ class RunRecord:
         What of the policy the engine could not honour, ``"non-preemptive"`` say.
     notes
         What the predictor has to say of its answers.
+    remarks
+        What the engine has to say of the run, in sentences.
     """
 
     policy: str
@@ -144,6 +150,7 @@ class RunRecord:
     lag: Lag | None
     limits: str = ""
     notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def cached_tokens(self) -> int | None:

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
 EXTRAS = {"vllm": "vllm", "sglang": "sglang", "openai": "gateway"}
 """Engines that the bare install does not bring, and the extra that each comes with."""
+SIM_PRESET = "llama-7b-a100-40g"
 PRESETS = {
-    SimEngine.name: "llama-7b-a100-40g",
+    SimEngine.name: SIM_PRESET,
     "vllm": "tiny-llama-cpu",
     "sglang": "tiny-llama-cpu-sglang",
+    "openai": SIM_PRESET,
 }
 """The preset of an engine when none is named."""
 
@@ -37,7 +39,7 @@ def create_engine(
     admission: str = "none",
     preemption: str = "recompute",
 ) -> Engine:
-    """Make an engine.
+    """Make an engine that needs no address: all but ``openai``.
 
     Parameters
     ----------
@@ -66,11 +68,9 @@ def create_engine(
     if name in _REAL:
         return _real(name, preset or PRESETS[name], model, admission, preemption)
     if name in EXTRAS:
-        raise EngineNotInstalled(
-            f"engine {name!r} is not installed; install it with: "
-            f"pip install 'justitia[{EXTRAS[name]}]' "
-            "(its adapter is not in this version yet, which runs on "
-            "sim, vllm and sglang)"
+        raise EngineError(
+            f"engine {name!r} is made of the addresses of servers: justitia run "
+            f"--engine {name} --url URL, or justitia.gateway.openai.OpenAIEngine"
         )
     raise EngineError(
         f"no engine {shown(name)}; there are: {', '.join(engine_names())}"

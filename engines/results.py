@@ -9,6 +9,7 @@ from justitia.engines.lag import LagMeter
 from justitia.engines.records import AgentRecord, InferenceRecord, Outcome, total
 from justitia.engines.roster import Member, Task, inference_id
 from justitia.policy import KVTokenTime
+from justitia.policy.exact import Number
 from justitia.workloads import AgentSpec
 
 PICOSECONDS = 10**12
@@ -65,13 +66,17 @@ class Results:
         outcome: Outcome,
         step: int,
         time: int,
-        cached: int | None = None,
+        *,
+        cached: int | None,
+        counted: tuple[int, int],
     ) -> None:
         """Take note that a sequence ended; `step` and `time` if it finished.
 
         `cached` tokens of its prompt were not computed, if the engine says so.
+        `counted` are the tokens of prompt and output that it really had.
         """
         finished = outcome == "finished"
+        prompt, decode = counted if finished else (None, None)
         self._inferences[sequence.id] = InferenceRecord(
             sequence.id,
             sequence.task.member.spec.id,
@@ -83,6 +88,8 @@ class Results:
             time / PICOSECONDS if finished else None,
             sequence.preempted,
             cached,
+            prompt,
+            decode,
         )
 
     def agent(
@@ -101,9 +108,11 @@ class Results:
     def delivered(self, spec: AgentSpec) -> int:
         """Return the work of the inferences of an agent that have finished."""
         return sum(
-            _WORK(inference.prompt_tokens, inference.decode_tokens)
+            _WORK(record.prompt_tokens, record.decode_tokens)
             for inference in spec.inferences
-            if inference_id(spec, inference) in self._inferences
+            if (record := self._inferences.get(inference_id(spec, inference)))
+            and record.prompt_tokens is not None
+            and record.decode_tokens is not None
         )
 
     def inferences(self) -> tuple[InferenceRecord, ...]:
@@ -130,7 +139,11 @@ class Results:
         end = self._ends[spec.id]
         member = end.member
         reached = None if member is None else meter.reached(member.seq)
-        cost = spec.cost(_WORK) if end.delivered is None else end.delivered
+        cost: Number = spec.cost(_WORK)  # what it was to be
+        if end.delivered is not None:
+            cost = end.delivered
+        elif end.outcome == "finished":
+            cost = self.delivered(spec)
         return AgentRecord(
             id=spec.id,
             kind=spec.kind,

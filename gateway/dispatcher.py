@@ -12,7 +12,8 @@ One call's life: `submit`; `Call.on_turn` says that it has an engine; `produced`
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -174,6 +175,7 @@ class Dispatcher:
         self._owner: dict[str, Call] = {}  # by inference
         self._waiting: Counter[str] = Counter()  # by tenant
         self._active: dict[str, Counter[str]] = {}  # calls by tenant and agent
+        self._together = 0  # blocks in which nobody has a turn
 
     def __len__(self) -> int:
         """Return how many calls are here."""
@@ -195,6 +197,19 @@ class Dispatcher:
         waiting = self._waiting[tenant]
         known = self._active.get(tenant)
         return waiting, (0 if known is None else known.total()) - waiting
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Let all that is told in a block happen before anybody has a turn.
+
+        So that what comes at one moment competes, in whatever order it is told.
+        """
+        self._together += 1
+        try:
+            yield
+        finally:
+            self._together -= 1
+            self._pump()
 
     # Calls ------------------------------------------------------------------------
 
@@ -389,6 +404,8 @@ class Dispatcher:
 
     def _pump(self) -> None:
         """Send whoever is next, for as long as there is room."""
+        if self._together:
+            return
         while (found := self._next()) is not None:
             self._start(*found)
         head = self.agents.head() if self._waiting else None
@@ -478,7 +495,7 @@ class Dispatcher:
             assert engine.running == sum(len(call.prompts) for call in there)
             if len(there) > 1 and engine.slots is not None and self.holds:
                 assert engine.running <= engine.slots
-        if self.holds:
+        if self.holds and not self._together:
             assert self._next() is None
 
 

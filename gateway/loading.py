@@ -173,28 +173,23 @@ def _with_keys(
 ) -> GatewaySettings:
     """Put the keys that variables hold where they belong."""
 
-    def held(variable: str) -> str:
-        value = environment.get(variable)
-        if not value:
-            raise GatewaySettingsError(f"variable {variable}, for a key, is not set")
-        return value
-
     def engine(one: EngineSettings) -> EngineSettings:
         if one.key_env is None:
             return one
-        key = _secret(held(one.key_env), one.key_env)
+        key = key_in(one.key_env, environment)
         return one.model_copy(update={"key": key})
 
     def tenant(one: TenantSettings) -> TenantSettings:
         if one.keys_env is None:
             return one
-        texts = [text.strip() for text in held(one.keys_env).split(",")]
+        held = _held(one.keys_env, environment)
+        texts = [text.strip() for text in held.split(",")]
         more = tuple(_secret(text, one.keys_env) for text in texts)
         return one.model_copy(update={"keys": (*one.keys, *more)})
 
     operator, variable = settings.operator_key, settings.operator_key_env
     if variable is not None:
-        operator = _secret(held(variable), variable)
+        operator = key_in(variable, environment)
     return settings.model_copy(
         update={
             "operator_key": operator,
@@ -202,6 +197,24 @@ def _with_keys(
             "tenants": tuple(map(tenant, settings.tenants)),
         }
     )
+
+
+def key_in(variable: str, environment: Mapping[str, str]) -> SecretStr:
+    """Return the key that a variable holds.
+
+    Raises
+    ------
+    GatewaySettingsError
+        If it holds none. The message has nothing of the key in it.
+    """
+    return _secret(_held(variable, environment), variable)
+
+
+def _held(variable: str, environment: Mapping[str, str]) -> str:
+    value = environment.get(variable)
+    if not value:
+        raise GatewaySettingsError(f"variable {variable}, for a key, is not set")
+    return value
 
 
 def _secret(text: str, variable: str) -> SecretStr:

@@ -189,6 +189,22 @@ class Upstream:
             capacity = await self._capacity(kind) if fresh else self.engine.capacity
         return Facts(kind, models, capacity)
 
+    async def version(self) -> str | None:
+        """Return which vLLM or SGLang it says it is; None where it says nothing.
+
+        Never raises for what an engine does.
+        """
+        path = {"vllm": "/version", "sglang": "/server_info"}.get(self.kind)
+        if path is None:
+            return None
+        try:
+            async with asyncio.timeout(_LOOK_SECONDS):
+                answer = await self._client.get(path)
+                told = answer.raise_for_status().json().get("version")
+        except Exception:  # whatever it says
+            return None
+        return told[:64] if isinstance(told, str) and told.isprintable() else None
+
     async def _capacity(self, kind: str) -> int | None:
         """Return how many KV tokens its cache has, None where it does not say."""
         if kind == "vllm":

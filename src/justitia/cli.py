@@ -47,6 +47,10 @@ def run(
     engine: Name = None,
     preset: Annotated[str | None, Parameter(metavar="NAME|FILE")] = None,
     model: Annotated[str | None, Parameter(metavar="NAME|PATH")] = None,
+    url: Annotated[list[str] | None, Parameter(metavar="URL", negative=())] = None,
+    key_env: Name = None,
+    capacity: Annotated[str | None, Parameter(metavar="auto|N")] = None,
+    slots: Number = None,
     policy: Names = None,
     tags: Annotated[str | None, Parameter(metavar="agent|stage")] = None,
     admission: Name = None,
@@ -77,15 +81,29 @@ def run(
         JUSTITIA_CONFIG names it, too.
     engine
         sim, the embedded simulator (default); vllm or sglang, the real engine in this
-        process; openai.
+        process; openai, servers that run already and speak OpenAI's API (--url).
     preset
         What sim simulates: llama-7b-a100-40g (default), llama-13b-4xv100-16g,
         qwen2.5-32b-h800-80g, tiny-llama-cpu, tiny-llama-cpu-sglang, or a TOML file of
         your own. With a real engine it only says how long the load takes to arrive
-        (default: tiny-llama-cpu, with sglang tiny-llama-cpu-sglang).
+        (default: tiny-llama-cpu, with sglang tiny-llama-cpu-sglang, with openai as with
+        sim).
     model
-        What a real engine serves (default: a tiny model made on the spot). All lengths
-        are scaled down where the longest inference would not fit.
+        What a real engine serves (default: a tiny model made on the spot; with openai
+        the only model that the server has). All lengths are scaled down where the
+        longest inference would not fit.
+    url
+        With openai: a server's address, http://127.0.0.1:8000, several times for
+        several. What has no room there is held here, in the policy's order. Needs the
+        extra "gateway".
+    key_env
+        With openai: the variable that holds the server's API key (default: none).
+    capacity
+        With openai: KV tokens of a server's cache; auto (default): it is asked, as
+        vLLM and SGLang can be.
+    slots
+        With openai: how many inferences a server runs at once at most (default: as many
+        as its cache has room for).
     policy
         A policy to run, several times for several: justitia, justitia-c, fcfs,
         agent-fcfs, sjf, srjf, vtc (default: these seven, the paper's), mlfq,
@@ -95,7 +113,8 @@ def run(
         for which the delay bound holds. Stronger than a policy's table in the file.
     admission
         What the engine sets aside before it starts an inference: none (default),
-        prompt, predicted, max or, on sim, lookahead. With sglang none or max.
+        prompt, predicted, max or, on sim, lookahead. With sglang none or max, with
+        openai always predicted.
     preemption
         What becomes of the KV cache of an inference that gives way: recompute (default)
         or, on sim, swap.
@@ -139,6 +158,10 @@ def run(
         "engine": engine,
         "preset": preset,
         "model": model,
+        "url": url,
+        "key_env": key_env,
+        "capacity": capacity,
+        "slots": slots,
         "policy": policy,
         "tags": tags,
         "admission": admission,

@@ -19,6 +19,7 @@ from justitia.engines.registry import PRESETS, engine_names
 from justitia.engines.scenario import PAPER_WORKLOAD, check_arrivals, check_workload
 from justitia.engines.serving.settings import ADMISSIONS
 from justitia.engines.sim import PREEMPTIONS, RULES, SimEngine, load_preset
+from justitia.gateway.settings import base_url
 from justitia.policy import PolicyError, names
 from justitia.policy.exact import shown
 from justitia.predictors import create as create_predictor
@@ -39,8 +40,14 @@ _CHOICES: Mapping[str, Callable[[], Iterable[str]]] = {
     "tags": lambda: ("agent", "stage"),
 }
 # What not all engines do alike; read after the engine is known.
-_ADMISSIONS = {SimEngine.name: RULES, "sglang": ("none", "max")}
+_ADMISSIONS = {
+    SimEngine.name: RULES,
+    "sglang": ("none", "max"),
+    "openai": ("predicted",),
+}
 _PREEMPTIONS = {SimEngine.name: PREEMPTIONS}
+_SERVERS = "openai"
+"""The engine that is servers, and has addresses."""
 _RECOMPUTE = ("recompute",)
 _FIELD_OF = {
     "json": "json_file",
@@ -69,6 +76,10 @@ class RunSettings(BaseModel):
     engine: str = SimEngine.name
     preset: str | None = None
     model: str | None = None
+    url: tuple[str, ...] = ()
+    key_env: str | None = None
+    capacity: int | None = Field(None, ge=1, le=10**9)
+    slots: int | None = Field(None, ge=1, le=10**9)
     policies: tuple[str, ...] = PAPER_POLICIES
     tags: str | None = None
     admission: str = "none"
@@ -101,7 +112,7 @@ class RunSettings(BaseModel):
     def _chosen(cls, value: str, info: ValidationInfo) -> str:
         return _one_of(value, _CHOICES[str(info.field_name)]())
 
-    @field_validator("policies", mode="before")
+    @field_validator("policies", "url", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         """Let names with commas between them stand for several."""
@@ -113,6 +124,24 @@ class RunSettings(BaseModel):
         if not all(isinstance(name, str) for name in several):
             return several
         return [name.strip() for each in several for name in each.split(",")]
+
+    @field_validator("url")
+    @classmethod
+    def _servers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(map(base_url, value)))
+
+    @field_validator("capacity", mode="before")
+    @classmethod
+    def _asked(cls, value: object) -> object:
+        """Let ``auto`` stand for what the server says."""
+        return None if value == "auto" else value
+
+    @field_validator("url", "key_env", "capacity", "slots")
+    @classmethod
+    def _of_servers(cls, value: object, info: ValidationInfo) -> object:
+        if value and info.data.get("engine") not in (None, _SERVERS):
+            raise ValueError(f"is for engine {_SERVERS}, servers that run already")
+        return value
 
     @field_validator("policies")
     @classmethod
@@ -236,7 +265,7 @@ _EXCLUSIVE = frozenset({"density", "load"})
 
 def _from_flags(flags: Mapping[str, object]) -> _Layer:
     return {
-        _FIELD_OF.get(key, key): (value, f"--{key}")
+        _FIELD_OF.get(key, key): (value, f"--{key.replace('_', '-')}")
         for key, value in flags.items()
         if value is not None
     }

@@ -78,6 +78,11 @@ def report_of(
             ),
         ),
         highlights=_highlights(results),
+        findings=[
+            f"{result.label}: {remark}"
+            for result in results
+            for remark in result.record.remarks
+        ],
     )
     drawn = {
         figure.name: drawing.inline(
@@ -212,8 +217,10 @@ def _command(settings: RunSettings) -> str:
             continue
         if field == "policies":
             words += ["--policy", ",".join(value)]
+        elif isinstance(value, tuple):
+            words += [f"--{field}", ",".join(value)]
         else:
-            words += [f"--{field}", f"{value}"]
+            words += [f"--{field.replace('_', '-')}", f"{value}"]
     line = shlex.join(words)
     tables = [
         f"[policy.{name}]\n" + "\n".join(f"{k} = {v!r}" for k, v in options.items())

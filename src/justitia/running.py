@@ -23,6 +23,7 @@ from justitia.plots import check_plot, draw
 from justitia.policy import create, options
 from justitia.predictors import Oracle
 from justitia.progress import Progresses
+from justitia.reaching import NAME, reach
 from justitia.reporting import report_of
 from justitia.tables import show
 
@@ -47,7 +48,8 @@ def run_settings(settings: RunSettings) -> None:
         "preemption": settings.preemption,
     }
     with ExitStack() as stack:
-        engine = create_engine(**chosen)
+        is_served = settings.engine == NAME
+        engine = reach(settings) if is_served else create_engine(**chosen)
         stack.callback(engine.close)
         preset = engine.preset
         policies = _policies(settings, preset)
@@ -163,8 +165,10 @@ def _heading(
         f"{len(scenario.agents):,} agents with {scenario.inferences:,} inferences "
         f"({scenario.source}), arrivals {scenario.arrivals}{dense}\n"
         f"predictor {settings.predictor}, tags {_tags(settings)}, "
-        f"admission {settings.admission}, preemption {settings.preemption}"
+        f"admission {about['admission']}"
     )
+    if about["preemption"] is not None:
+        heading += f", preemption {about['preemption']}"
     if scenario.scaled is not None:
         heading += f"\nprompts and outputs are {scenario.scaled:.4g} times as long"
     return heading.encode(
@@ -174,11 +178,19 @@ def _heading(
 
 def _engine(about: Mapping[str, object]) -> str:
     """Return the engine in a few words."""
-    name, cache = about["name"], f"{about['capacity_tokens']:,} KV tokens"
+    name, cache = about["name"], f"{_count(about['capacity_tokens'])} KV tokens"
     if "model" not in about:
         return f"{name}, preset {about['preset']} ({cache})"
+    engine = f"{name} {about['version']}"
+    if "url" in about:
+        told = about["version"] or "of a version it does not tell"
+        engine = f"{about['url']} ({about['server']} {told})"
     return (
-        f"{name} {about['version']}, model {about['model']} "
-        f"({about['context_tokens']:,} tokens, {cache}),\narrivals as for preset "
+        f"{engine}, model {about['model']} "
+        f"({_count(about['context_tokens'])} tokens, {cache}),\narrivals as for preset "
         f"{about['preset']}"
     )
+
+
+def _count(tokens: object) -> str:
+    return "unknown" if tokens is None else f"{tokens:,}"

@@ -54,6 +54,8 @@ def show(
         if title == _PREDICTION:
             for line in _predictors_notes(results, foresights or {}):
                 console.print(line)
+    for line in _told([(r.label, r.record.remarks) for r in results]):
+        console.print(line)
     if len(jct) > len(_JCT):
         console.print("\nThe JCT of agents that are not done is in no column.")
 
@@ -85,13 +87,18 @@ def _predictors_notes(
     results: Sequence[Result], foresights: Mapping[str, Foresight]
 ) -> list[str]:
     """Return what the predictor said, with the policies under which it did."""
+    return _told([(r.label, foresights[r.policy].notes) for r in results])
+
+
+def _told(notes: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """Return what was said under policies in lines, each once with those."""
     said: dict[str, list[str]] = {}
-    for result in results:
-        for note in foresights[result.policy].notes:
-            said.setdefault(note, []).append(result.label)
+    for policy, each in notes:
+        for note in each:
+            said.setdefault(note, []).append(policy)
     lines: list[str] = []
     for note, policies in said.items():
-        who = "" if len(policies) == len(results) else f"{', '.join(policies)}: "
+        who = "" if len(policies) == len(notes) else f"{', '.join(policies)}: "
         lines += wrap(f"- {who}{note}", _NARROW, subsequent_indent="  ")
     return lines
 

@@ -59,7 +59,8 @@ def test_the_head() -> None:
         },
     }
     assert list(run) == [
-        *("policy", "options", "summary", "prediction", "agents", "inferences")
+        *("policy", "options", "summary", "remarks", "prediction"),
+        *("agents", "inferences"),
     ]
     assert run["prediction"] is None
 

@@ -478,6 +478,9 @@ class Twin:
                 time(job.start),
                 time(job.finish),
                 job.preempted,
+                None,
+                job.prompt if job.outcome == "finished" else None,
+                job.decode if job.outcome == "finished" else None,
             )
             for job in client.jobs
         ]

@@ -60,6 +60,7 @@ SCHEMA: dict[str, Any] = {
                 "max_lag_ratio": TIME,
                 "cached_tokens": (int, *OPTIONAL),
             },
+            "remarks": list,
             "prediction": (dict, *OPTIONAL),
             "agents": [
                 {
@@ -89,6 +90,8 @@ SCHEMA: dict[str, Any] = {
                     "preempted": int,
                     "outcome": str,
                     "cached_tokens": (int, *OPTIONAL),
+                    "prompt_tokens": (int, *OPTIONAL),
+                    "decode_tokens": (int, *OPTIONAL),
                 }
             ],
         }

@@ -30,7 +30,7 @@ def _preset(_alone: None) -> None:
 def test_exit_codes() -> None:
     assert process(*FEW).returncode == 0
     for arguments, code, message in (
-        (("run", "--engine", "openai"), 1, "justitia: engine 'openai' is not install"),
+        (("run", "--engine", "openai"), 2, "justitia: --url: must be given with engi"),
         (("run", "--policy", "no"), 2, "justitia: --policy: must be one of "),
         (
             ("run", "--json", "/dev/full", *FEW[1:]),

@@ -4,6 +4,7 @@ import builtins
 import json
 import os
 import stat
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -45,7 +46,8 @@ def test_help_of_run_names_every_setting_and_every_choice(
 ) -> None:
     assert main(["run", "--help"]) == 0
     page = capsys.readouterr().out
-    assert all(f" --{key} " in page for key in (*KEYS, "config"))
+    flags = [key.replace("_", "-") for key in (*KEYS, "config")]
+    assert all(f" --{flag} " in page for flag in flags)
     words = page.replace(", ", " ").replace(": ", " ").replace(". ", " ").split()
     for name in (*names(), *preset_names(), *RULES, *PREEMPTIONS, "agent", "stage"):
         assert name in words, name
@@ -191,12 +193,20 @@ def test_a_real_engine_of_a_version_that_is_not_known_is_told(
     assert f"pip install 'justitia[{engine}]'" in ran.err
 
 
-def test_an_engine_that_is_not_installed_is_told_with_how_to(
-    justitia: Justitia,
+@pytest.mark.parametrize("name", ["httpx", "prometheus_client"])
+def test_what_servers_are_spoken_to_with_is_told_where_it_is_not_installed(
+    name: str, justitia: Justitia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran = justitia("run", "--engine", "openai", "--preset", "some/model")
+    for module in [*sys.modules]:
+        if module.startswith(("justitia.gateway.openai", "justitia.gateway.upstream")):
+            monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, name, None)
+    ran = justitia("run", "--engine", "openai", "--url", "http://127.0.0.1:9")
     assert (ran.code, ran.out) == (RUN_FAILED, "")
-    assert "engine 'openai' is not installed; install it with: pip install " in ran.err
+    assert ran.err == (
+        f"justitia: engine 'openai' needs {name}, which is not installed; install it "
+        "with: pip install 'justitia[gateway]'\n"
+    )
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "{}", "x", '{"agent_class": 3}'])

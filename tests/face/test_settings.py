@@ -23,6 +23,10 @@ LAYERS: dict[str, tuple[Any, ...]] = {
     "engine": ("engine", "sim", "vllm", "sglang", "openai"),
     "preset": ("preset", None, *preset_names()[::2][:2], "./small.toml"),
     "model": ("model", None, "a/model", "./b", "c"),
+    "url": ("url", (), "http://a", "https://b:1/v1,http://c", "http://d"),
+    "key_env": ("key_env", None, "A", "B", "C"),
+    "capacity": ("capacity", None, 1, 2, 3),
+    "slots": ("slots", None, 1, 2, 3),
     "policy": ("policies", PAPER_POLICIES, "vtc", "fcfs,sjf", "srjf"),
     "tags": ("tags", None, "stage", "agent", "stage"),
     "admission": ("admission", "none", "prompt", "predicted", "max"),
@@ -59,6 +63,8 @@ def test_flag_over_environment_over_file_over_default(
     environment = {"JUSTITIA_JOBS": "", "JUSTITIA_PRESET": ""}
     if key == "model":  # sim has none
         environment["JUSTITIA_ENGINE"] = "vllm"
+    if key in ("url", "key_env", "capacity", "slots"):
+        environment["JUSTITIA_ENGINE"] = "openai"
     arguments: list[str] = []
     if in_file:
         expected = values[0]
@@ -68,9 +74,9 @@ def test_flag_over_environment_over_file_over_default(
         environment[f"JUSTITIA_{key.upper()}"] = str(expected)
     if flag:
         expected = values[2]
-        arguments += [f"--{key}", str(expected)]
-    if field == "policies" and isinstance(expected, str):
-        expected = tuple(expected.split(","))
+        arguments += [f"--{key.replace('_', '-')}", str(expected)]
+    if field in ("policies", "url") and isinstance(expected, str):
+        expected = tuple(expected.replace("/v1", "").split(","))
     assert getattr(settings_of(*arguments, environment=environment), field) == expected
 
 
@@ -281,7 +287,7 @@ def test_whatever_a_file_says_is_used_or_told(content: dict[str, str]) -> None:
 def test_whatever_is_typed_is_used_or_told(key: str, value: str) -> None:
     settings = _settings_or_complaint({key: [value] if key == "policy" else value})
     if isinstance(settings, str):
-        assert settings.startswith(f"--{key}: ")
+        assert settings.startswith(f"--{key.replace('_', '-')}: ")
 
 
 def _settings_or_complaint(

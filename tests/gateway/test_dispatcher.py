@@ -285,3 +285,22 @@ def test_a_thousand_agents_of_a_tenant_get_one_share_b50() -> None:
         ended[running.tenant] += 1
     assert ended["many"] <= 102  # as much as the other, and what was in flight
     held._check()
+
+
+def test_what_comes_together_competes_in_whatever_order_it_is_told() -> None:
+    for large_first in (True, False):
+        held = dispatcher(engine(slots=1))
+        large, small = call("large", cost=10**4), call("small", cost=100)
+        with held.together():
+            for one in (large, small) if large_first else (small, large):
+                held.submit(one)
+                assert one.phase is Phase.WAITING
+            held._check()
+        assert (small.phase, large.phase) == (Phase.RUNNING, Phase.WAITING)
+        next_, ended = call("small"), small
+        with held.together():
+            held.finish(ended)
+            assert large.phase is Phase.WAITING
+            held.submit(next_)
+        assert (next_.phase, large.phase) == (Phase.RUNNING, Phase.WAITING)
+        held._check()

@@ -92,3 +92,38 @@ def test_capacities() -> None:
 def test_who_talks_nonsense_is_not_well(answers: dict[str, Any]) -> None:
     with pytest.raises(EngineLost):
         look(answers)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "told", "version"),
+    [
+        ("vllm", "/version", {"version": "0.32.0"}, "0.32.0"),
+        ("sglang", "/server_info", {"version": "0.5.16", "more": 1}, "0.5.16"),
+        ("openai", "/version", {"version": "1"}, None),
+        ("vllm", "/version", {"version": 3}, None),
+        ("vllm", "/version", {"version": "a\nb"}, None),
+        ("vllm", "/version", [], None),
+        ("vllm", "/version", "nonsense", None),
+        ("vllm", "/other", {}, None),
+    ],
+)
+def test_its_version_is_told_if_it_tells_one(
+    kind: str, path: str, told: object, version: str | None
+) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        known = request.url.path == path
+        return httpx.Response(200, json=told) if known else httpx.Response(404)
+
+    async def doing() -> str | None:
+        upstream = Upstream(
+            Engine("e"),
+            EngineSettings.model_validate({"url": "http://e", "kind": kind}),
+            Limits(),
+            httpx.MockTransport(answer),
+        )
+        try:
+            return await upstream.version()
+        finally:
+            await upstream.close()
+
+    assert asyncio.run(doing()) == version

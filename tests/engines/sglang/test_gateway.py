@@ -7,10 +7,12 @@ import pytest
 
 pytest.importorskip("sglang", reason="SGLang is not installed: see docs/sglang.md")
 
+from justitia.engines.sglang.version import check_version
 from tests.engines.servers import KEY, Server
 from tests.engines.sglang.servers import SMALL, STOCK, server
 from tests.gateway.live import run
 from tests.gateway.real import check_all, check_answers
+from tests.gateway.real_run import check_run
 
 CAPACITY = 2048
 
@@ -32,3 +34,17 @@ def test_agents_are_served_through_a_gateway(stock: Server) -> None:
 def test_answers_are_the_engines_own(stock: Server) -> None:
     # SGLang's grammars do not run on CPUs: a forced tool is refused, through both.
     run(check_answers(stock.url, grammar=False), seconds=300)
+
+
+def test_a_workload_runs_on_its_server(
+    stock: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_run(
+        stock,
+        tmp_path,
+        monkeypatch,
+        server="sglang",
+        version=check_version(),
+        capacity_tokens=CAPACITY,
+        context_tokens=4096,
+    )

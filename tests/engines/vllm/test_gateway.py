@@ -11,10 +11,12 @@ import pytest
 
 pytest.importorskip("vllm", reason="vLLM is not installed: see docs/vllm.md")
 
+from justitia.engines.vllm.version import check_version
 from tests.engines.servers import KEY, Server
 from tests.engines.vllm.servers import SMALL, STOCK, server
 from tests.gateway.live import run
 from tests.gateway.real import check_all, check_answers, in_front_of
+from tests.gateway.real_run import check_run
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +53,17 @@ def test_agents_are_served_through_a_gateway(stock: Server) -> None:
 
 def test_answers_are_the_engines_own(stock: Server) -> None:
     run(check_answers(stock.url, grammar=True), seconds=300)
+
+
+def test_a_workload_runs_on_its_server(
+    stock: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_run(
+        stock,
+        tmp_path,
+        monkeypatch,
+        server="vllm",
+        version=check_version(),
+        capacity_tokens=63 * 32,
+        context_tokens=512,
+    )
