@@ -1,6 +1,6 @@
 """One request of a client, from its body to the last byte of its answer.
 
-`Exchange.run` waits for the turn, sends, and passes on what comes; beside it somebody
+`Exchange.run` waits for the turn, sends, and passes on what comes; beside it a task
 watches whether the client is still there. However it ends (an answer, an error, a
 client that goes away, an engine that dies, an agent that is cancelled), the call is
 taken out of the dispatcher once, before anything else is awaited.
@@ -15,9 +15,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 from uuid import uuid4
 
-import httpx
 from starlette.types import Receive, Send
 
+from justitia.gateway.connections import Answer
 from justitia.gateway.dispatcher import Call, Dispatcher, Phase
 from justitia.gateway.errors import CLIENT_GONE, QUEUE_TIMEOUT, GatewayError
 from justitia.gateway.events import Splitter, Tally
@@ -33,7 +33,7 @@ from justitia.gateway.upstream import (
 
 LARGEST_ANSWER = 64 * 1024 * 1024
 """Bytes of an answer that is not streamed."""
-_PASSED_ON = ("content-type", "content-encoding", "retry-after")
+_PASSED_ON = (b"content-type", b"content-encoding", b"retry-after")
 _KEY_REFUSED = (401, 403)
 
 _log = logging.getLogger("justitia.gateway")
@@ -111,41 +111,46 @@ class Exchange:
         self._settled = False
         self._came = time.monotonic()
         self._turn = asyncio.Event()
-        self._cancelled = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None  # that may be stopped
         self._started = False  # the answer to the client
         self._events = False  # it is a stream of events
         self._tally = Tally()
         self.outcome = Outcome()
         call.on_turn = self._turn.set
-        call.on_cancel = self._cancelled.set
+        call.on_cancel = self._stop
 
     async def run(self, receive: Receive) -> Outcome:
         """Serve the request; never raises for what clients and engines do."""
-        work = asyncio.create_task(self._work())
-        others = [
-            asyncio.create_task(_disconnected(receive)),
-            asyncio.create_task(self._cancelled.wait()),
-        ]
+        self._task = asyncio.current_task()
+        watch = asyncio.create_task(self._watch(receive))
         try:
-            await asyncio.wait([work, *others], return_when="FIRST_COMPLETED")
-            if not work.done():
-                self._end()
-                work.cancel()
-                if self._cancelled.is_set() and self._call.error is not None:
-                    await asyncio.wait([work])
-                    await self._fail(self._call.error)
-                else:
-                    self.outcome.status = CLIENT_GONE
-                    self.outcome.code = "client_gone"
-            await asyncio.wait([work])
-            if not work.cancelled():
-                work.result()
+            await self._work()
+        except asyncio.CancelledError:
+            if self._task is not None:
+                raise  # nobody here did that: the server is told to stop
+            asyncio.current_task().uncancel()  # type: ignore[union-attr]
+            if self._call.error is not None:
+                await self._fail(self._call.error)
+            else:
+                self.outcome.status, self.outcome.code = CLIENT_GONE, "client_gone"
         finally:
+            self._task = None
             self._end()
-            for task in (work, *others):
-                task.cancel()
-            await asyncio.gather(work, *others, return_exceptions=True)
+            watch.cancel()
         return self.outcome
+
+    async def _watch(self, receive: Receive) -> None:
+        """Stop when the client goes away."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._stop()
+
+    def _stop(self) -> None:
+        """Take the call out and let the work end, unless it has ended."""
+        task, self._task = self._task, None
+        if task is not None:
+            self._end()
+            task.cancel()
 
     def _end(self) -> None:
         """Take the call out; once or many times."""
@@ -217,30 +222,33 @@ class Exchange:
         content = self._out.content(more)
         self._tally = Tally()
         async with upstream.send(self._path, content) as answer:
-            if answer.status_code in _KEY_REFUSED:
+            if answer.status in _KEY_REFUSED:
                 _log.error("engine %s refuses its key", upstream.engine.name)
                 raise GatewayError(
                     502, "engine_refused", "the engine does not let the gateway in"
                 )
-            kind = answer.headers.get("content-type", "")
-            if answer.status_code == 200 and kind.startswith("text/event-stream"):
+            kind = answer.headers.get(b"content-type", b"")
+            if answer.status == 200 and kind.startswith(b"text/event-stream"):
                 await self._stream(answer)
+                last, length = b"", None
             else:
-                await self._whole(answer)
+                last = await self._whole(answer)
+                length = len(last)
+        # The engine is done with, and whoever reads slowly keeps nothing of it.
+        self._end()
+        if not self._started:
+            await self._start(answer, length)
+        await self._send(last, more=False)
 
-    async def _stream(self, answer: httpx.Response) -> None:
+    async def _stream(self, answer: Answer) -> None:
         """Pass a stream on, event by event, and count what is in it."""
         splitter = Splitter()
-        async for part in answer.aiter_raw():
+        async for part in answer.parts:
             await self._pass_on(answer, splitter.feed(part))
         await self._pass_on(answer, [splitter.rest()])
         await self._settle(None)
-        self._end()
-        if not self._started:
-            await self._start(answer, {})
-        await self._send(b"", more=False)
 
-    async def _pass_on(self, answer: httpx.Response, events: Iterable[bytes]) -> None:
+    async def _pass_on(self, answer: Answer, events: Iterable[bytes]) -> None:
         """Pass events on; the answer begins with the first, and not before."""
         passed = b"".join([event for event in events if self._count(event)])
         if self._tally.ended:
@@ -249,7 +257,7 @@ class Exchange:
             return
         if not self._started:
             self._events = True
-            await self._start(answer, {})
+            await self._start(answer)
             self.outcome.first = time.monotonic() - self._came
         await self._send(passed)
 
@@ -263,11 +271,11 @@ class Exchange:
     def _inference(self, index: int) -> int:
         return index if 0 <= index < len(self._call.prompts) else 0
 
-    async def _whole(self, answer: httpx.Response) -> None:
-        """Pass on an answer that comes in one piece, when all of it is there."""
+    async def _whole(self, answer: Answer) -> bytes:
+        """Return an answer that comes in one piece, when all of it is there."""
         parts: list[bytes] = []
         length = 0
-        async for part in answer.aiter_raw():
+        async for part in answer.parts:
             length += len(part)
             if length > LARGEST_ANSWER:
                 raise GatewayError(
@@ -275,11 +283,9 @@ class Exchange:
                 )
             parts.append(part)
         body = b"".join(parts)
-        if answer.status_code == 200:
+        if answer.status == 200:
             await self._settle(self._tally.whole(body))
-        self._end()
-        await self._start(answer, {"content-length": str(len(body))})
-        await self._send(body, more=False)
+        return body
 
     async def _settle(self, characters: int | None) -> None:
         """Tell what the engine counted, or what can be guessed of it, and keep it."""
@@ -306,35 +312,29 @@ class Exchange:
         body = json.dumps(error.told()).encode()
         try:
             if not self._started:
-                headers = {
-                    "content-type": "application/json",
-                    "content-length": str(len(body)),
-                }
-                await self._begin(error.status, headers)
+                kind = (b"content-type", b"application/json")
+                await self._begin(error.status, [kind], len(body))
                 await self._send(body, more=False)
             elif self._events:  # a blank line ends what the engine may have begun
                 await self._send(b"\n\ndata: " + body + b"\n\n", more=False)
         except Stalled:
             return
 
-    async def _start(self, answer: httpx.Response, more: Mapping[str, str]) -> None:
-        headers = {
-            name: answer.headers[name] for name in _PASSED_ON if name in answer.headers
-        }
-        self.outcome.status = answer.status_code
-        await self._begin(answer.status_code, {**headers, **more})
+    async def _start(self, answer: Answer, length: int | None = None) -> None:
+        headers = [(n, answer.headers[n]) for n in _PASSED_ON if n in answer.headers]
+        self.outcome.status = answer.status
+        await self._begin(answer.status, headers, length)
 
-    async def _begin(self, status: int, headers: Mapping[str, str]) -> None:
+    async def _begin(
+        self, status: int, headers: list[tuple[bytes, bytes]], length: int | None
+    ) -> None:
         self._started = True
-        pairs = {**headers, "x-request-id": self._call.id.rpartition("/")[2]}
+        if length is not None:
+            headers.append((b"content-length", b"%d" % length))
+        shown = self._call.id.rpartition("/")[2]
+        headers.append((b"x-request-id", shown.encode()))
         await self._hand_over(
-            {
-                "type": "http.response.start",
-                "status": status,
-                "headers": [
-                    (k.encode(), v.encode("latin-1")) for k, v in pairs.items()
-                ],
-            }
+            {"type": "http.response.start", "status": status, "headers": headers}
         )
 
     async def _send(self, body: bytes, *, more: bool = True) -> None:
@@ -366,8 +366,3 @@ def _told(call: Call) -> dict[str, object]:
     if call.claim.agent is not None:
         told["agent"] = call.claim.agent.partition("/")[2]
     return told
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -1,6 +1,5 @@
 """What `justitia gateway` does: it serves until it is told to stop."""
 
-import asyncio
 import logging
 
 import uvicorn
@@ -57,7 +56,7 @@ def serve(settings: GatewaySettings) -> None:
         },
     )
     try:
-        asyncio.run(one.serve())
+        one.run()
     except SystemExit as error:  # as uvicorn says that it cannot begin
         raise EngineError(
             f"nothing can listen on {settings.host}:{settings.port}; is it in use?"

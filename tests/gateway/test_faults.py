@@ -174,10 +174,7 @@ def test_a_call_is_sent_again_when_its_engine_is_gone() -> None:
             live.dispatcher.up(engines[1])
             well.release.set()
             # Its connections break, as those of a process that was killed.
-            for client, _ in upstream._pools:
-                transport: Any = client._transport
-                for connection in list(transport._pool.connections):
-                    await connection.aclose()
+            await upstream.connections.close()
             answer = await running
             assert answer.status_code == 200
             assert len(well.bodies) == 1
