@@ -10,12 +10,13 @@ from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import httpcore
 import httpx
 
 from justitia.gateway.settings import Limits
-from justitia.gateway.wires import Wires
+from justitia.gateway.wires import Wire, connect
 
 REST_SECONDS = 4.0
 """After which a connection at rest is not used again: servers close them after 5."""
@@ -31,11 +32,19 @@ class Answer:
         By name, in small letters; the last of those that are there twice.
     parts
         Of its body, as they come.
+    wire
+        That they come by.
     """
 
     status: int
     headers: dict[bytes, bytes]
     parts: AsyncIterable[bytes]
+    wire: Wire
+
+
+class _Connection(NamedTuple):
+    wire: Wire
+    http: httpcore.AsyncHTTP11Connection
 
 
 class Connections:
@@ -59,15 +68,13 @@ class Connections:
     def __init__(
         self, url: str, key: str | None, limits: Limits, trust: ssl.SSLContext
     ) -> None:
-        base = httpx.URL(url)
-        self._base = base.raw_path.rstrip(b"/")
-        self._origin = httpcore.URL(url).origin
+        base = self._base = httpx.URL(url)
+        self._origin = self._url("/").origin
         self._trust = trust
-        self._wires = Wires()
-        self._resting: deque[httpcore.AsyncHTTPConnection] = deque()  # the oldest first
-        self._busy: set[httpcore.AsyncHTTPConnection] = set()
+        self._resting: deque[_Connection] = deque()  # the oldest first
+        self._busy: set[_Connection] = set()
+        self._connect_seconds = limits.connect_seconds
         self._timeouts = {
-            "connect": limits.connect_seconds,
             "read": limits.idle_seconds,
             "write": limits.idle_seconds,
         }
@@ -86,6 +93,15 @@ class Connections:
         """Return how many there are."""
         return len(self._resting) + len(self._busy)
 
+    def _url(self, path: str) -> httpcore.URL:
+        base = self._base
+        return httpcore.URL(
+            scheme=base.raw_scheme,
+            host=base.raw_host,
+            port=base.port,
+            target=base.raw_path.rstrip(b"/") + path.encode("ascii"),
+        )
+
     @asynccontextmanager
     async def post(self, path: str, content: bytes) -> AsyncIterator[Answer]:
         """Send a request; give its answer, not read yet, and close it at the end.
@@ -97,53 +113,48 @@ class Connections:
         """
         request = httpcore.Request(
             b"POST",
-            httpcore.URL(
-                scheme=self._origin.scheme,
-                host=self._origin.host,
-                port=self._origin.port,
-                target=self._base + path.encode("ascii"),
-            ),
+            self._url(path),
             headers=[*self._headers, (b"content-length", b"%d" % len(content))],
             content=content,
             extensions={"timeout": self._timeouts},
         )
-        connection = await self._one()
-        self._busy.add(connection)
+        wire, http = one = await self._one()
+        self._busy.add(one)
         try:
-            answer = await connection.handle_async_request(request)
+            answer = await http.handle_async_request(request)
             try:
                 headers = {name.lower(): value for name, value in answer.headers}
                 parts = answer.stream
                 assert isinstance(parts, AsyncIterable)
-                yield Answer(answer.status, headers, parts)
+                yield Answer(answer.status, headers, parts, wire)
             finally:
+                wire.before_waiting = None
                 await answer.aclose()
         finally:
-            self._busy.discard(connection)
-            if connection.is_idle() and not connection.has_expired():
-                self._resting.append(connection)
+            self._busy.discard(one)
+            if http.is_idle() and not http.has_expired():
+                self._resting.append(one)
+            else:
+                wire.end()
 
-    async def _one(self) -> httpcore.AsyncHTTPConnection:
+    async def _one(self) -> _Connection:
         """Return a connection that can be used; the last used, if there is one."""
         while self._resting:
-            connection = self._resting.pop()
-            if not connection.has_expired():
-                return connection
-            await connection.aclose()
-        return httpcore.AsyncHTTPConnection(
-            self._origin,
-            ssl_context=self._trust,
-            keepalive_expiry=REST_SECONDS,
-            network_backend=self._wires,
-        )
+            one = self._resting.pop()
+            if not one.http.has_expired():
+                return one
+            one.wire.end()
+        wire = await connect(self._origin, self._trust, self._connect_seconds)
+        http = httpcore.AsyncHTTP11Connection(self._origin, wire, REST_SECONDS)
+        return _Connection(wire, http)
 
-    async def tidy(self) -> None:
+    def tidy(self) -> None:
         """Close those that have rested for too long."""
-        while self._resting and self._resting[0].has_expired():
-            await self._resting.popleft().aclose()
+        while self._resting and self._resting[0].http.has_expired():
+            self._resting.popleft().wire.end()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Close all of them, those that are used as well."""
-        for connection in (*self._resting, *self._busy):
-            await connection.aclose()
+        for one in (*self._resting, *self._busy):
+            one.wire.end()
         self._resting.clear()

@@ -10,8 +10,9 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -22,6 +23,7 @@ from justitia.gateway.dispatcher import Call, Dispatcher, Phase
 from justitia.gateway.errors import CLIENT_GONE, QUEUE_TIMEOUT, GatewayError
 from justitia.gateway.events import Splitter, Tally
 from justitia.gateway.lengths import Lengths, Ratios
+from justitia.gateway.patience import Patience
 from justitia.gateway.requests import Outgoing
 from justitia.gateway.settings import Limits
 from justitia.gateway.upstream import (
@@ -35,6 +37,8 @@ LARGEST_ANSWER = 64 * 1024 * 1024
 """Bytes of an answer that is not streamed."""
 _PASSED_ON = (b"content-type", b"content-encoding", b"retry-after")
 _KEY_REFUSED = (401, 403)
+_MOST_GATHERED = 64 * 1024
+"""Bytes that are passed on together, about."""
 
 _log = logging.getLogger("justitia.gateway")
 
@@ -115,6 +119,10 @@ class Exchange:
         self._started = False  # the answer to the client
         self._events = False  # it is a stream of events
         self._tally = Tally()
+        self._counted: dict[int, int] = {}  # tokens that are not booked yet
+        self._gathered: list[bytes] = []  # events that are not passed on yet
+        self._gathered_bytes = 0
+        self._patience = Patience(limits.stall_seconds)
         self.outcome = Outcome()
         call.on_turn = self._turn.set
         call.on_cancel = self._stop
@@ -137,6 +145,7 @@ class Exchange:
             self._task = None
             self._end()
             watch.cancel()
+            self._patience.close()
         return self.outcome
 
     async def _watch(self, receive: Receive) -> None:
@@ -205,6 +214,8 @@ class Exchange:
     async def _wait(self, came: float) -> None:
         """Wait for the turn of the call."""
         left = came + self._limits.queue_seconds - time.monotonic()
+        if self._turn.is_set():
+            return
         try:
             async with asyncio.timeout(max(0.0, left)):
                 await self._turn.wait()
@@ -221,6 +232,7 @@ class Exchange:
             more = order_fields(upstream, self._call.priority, _told(self._call))
         content = self._out.content(more)
         self._tally = Tally()
+        self._gathered, self._gathered_bytes, self._counted = [], 0, {}
         async with upstream.send(self._path, content) as answer:
             if answer.status in _KEY_REFUSED:
                 _log.error("engine %s refuses its key", upstream.engine.name)
@@ -229,8 +241,7 @@ class Exchange:
                 )
             kind = answer.headers.get(b"content-type", b"")
             if answer.status == 200 and kind.startswith(b"text/event-stream"):
-                await self._stream(answer)
-                last, length = b"", None
+                last, length = await self._stream(answer), None
             else:
                 last = await self._whole(answer)
                 length = len(last)
@@ -240,36 +251,59 @@ class Exchange:
             await self._start(answer, length)
         await self._send(last, more=False)
 
-    async def _stream(self, answer: Answer) -> None:
-        """Pass a stream on, event by event, and count what is in it."""
-        splitter = Splitter()
-        async for part in answer.parts:
-            await self._pass_on(answer, splitter.feed(part))
-        await self._pass_on(answer, [splitter.rest()])
-        await self._settle(None)
+    async def _stream(self, answer: Answer) -> bytes:
+        """Pass a stream on, and count what is in it; return the end of it.
 
-    async def _pass_on(self, answer: Answer, events: Iterable[bytes]) -> None:
-        """Pass events on; the answer begins with the first, and not before."""
-        passed = b"".join([event for event in events if self._count(event)])
-        if self._tally.ended:
-            await self._settle(None)  # before the client can know that it is done
-        if not passed:
+        What has come is passed on when the engine has no more to say at the moment: who
+        is behind catches up by larger parts.
+        """
+        splitter = Splitter()
+        answer.wire.before_waiting = partial(self._pass_on, answer)
+        async for part in answer.parts:
+            for event in splitter.feed(part):
+                self._count(event)
+            if self._tally.ended:
+                await self._settle(None)  # before the client can know that it is done
+            if self._gathered_bytes > _MOST_GATHERED:
+                await self._pass_on(answer)
+        self._count(splitter.rest())
+        await self._settle(None)
+        if self._gathered and not self._started:
+            await self._begin_events(answer)
+        return b"".join(self._gathered)
+
+    async def _pass_on(self, answer: Answer) -> None:
+        """Pass on what was gathered; the answer begins with it, and not before."""
+        self._book()
+        if not self._gathered:
             return
+        passed = b"".join(self._gathered)
+        self._gathered.clear()
+        self._gathered_bytes = 0
         if not self._started:
-            self._events = True
-            await self._start(answer)
-            self.outcome.first = time.monotonic() - self._came
+            await self._begin_events(answer)
         await self._send(passed)
 
-    def _count(self, event: bytes) -> bool:
-        """Book the tokens of an event; return whether it is for the client."""
-        tokens, usage_alone = self._tally.event(event)
-        for index, count in tokens.items():
-            self._dispatcher.produced(self._call, self._inference(index), count)
-        return not (usage_alone and self._out.hides_usage)
+    async def _begin_events(self, answer: Answer) -> None:
+        self._events = True
+        await self._start(answer)
+        self.outcome.first = time.monotonic() - self._came
 
-    def _inference(self, index: int) -> int:
-        return index if 0 <= index < len(self._call.prompts) else 0
+    def _count(self, event: bytes) -> None:
+        """Count the tokens of an event, and keep it if it is for the client."""
+        tokens, usage_alone = self._tally.event(event)
+        for choice in tokens:
+            index = choice if 0 <= choice < len(self._call.prompts) else 0
+            self._counted[index] = self._counted.get(index, 0) + 1
+        if event and not (usage_alone and self._out.hides_usage):
+            self._gathered.append(event)
+            self._gathered_bytes += len(event)
+
+    def _book(self) -> None:
+        """Book the tokens that were counted."""
+        for index, tokens in self._counted.items():
+            self._dispatcher.produced(self._call, index, tokens)
+        self._counted.clear()
 
     async def _whole(self, answer: Answer) -> bytes:
         """Return an answer that comes in one piece, when all of it is there."""
@@ -292,6 +326,7 @@ class Exchange:
         if self._settled:
             return
         self._settled = True
+        self._book()
         call, model = self._call, self._call.model or ""
         tokens = self._tally.count("completion_tokens")
         if tokens is None and characters is not None:
@@ -345,7 +380,7 @@ class Exchange:
     async def _hand_over(self, message: dict[str, Any]) -> None:
         """Give something to the client; it waits while the client does not read."""
         try:
-            async with asyncio.timeout(self._limits.stall_seconds):
+            with self._patience:
                 await self._send_message(message)
         except (TimeoutError, OSError):
             raise Stalled from None

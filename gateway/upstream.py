@@ -99,7 +99,7 @@ class Upstream:
     async def close(self) -> None:
         """Close all connections."""
         await self._client.aclose()
-        await self.connections.close()
+        self.connections.close()
 
     @asynccontextmanager
     async def send(self, path: str, content: bytes) -> AsyncIterator[Answer]:
@@ -225,7 +225,7 @@ async def keep_looking(upstream: Upstream, dispatcher: Dispatcher) -> None:
             dispatcher.down(engine)
         else:
             told = _take_in(upstream, dispatcher, facts, told)
-        await upstream.connections.tidy()
+        upstream.connections.tidy()
         upstream.worried.clear()
         try:
             async with asyncio.timeout(upstream.limits.health_seconds):

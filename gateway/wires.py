@@ -8,7 +8,7 @@ up to `_AHEAD`, and waits only where there is something to wait for.
 
 import asyncio
 import ssl
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import httpcore
@@ -20,13 +20,18 @@ _AHEAD = 64 * 1024
 class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
     """One connection, read and written by one task at a time.
 
+    Attributes
+    ----------
+    before_waiting
+        Awaited whenever all that has come was read, and the reader wants more.
+
     Notes
     -----
-    Complexity: O(bytes). Memory: twice `_AHEAD` at most, and what one read of a socket
-    gives.
+    Complexity: O(bytes). Memory: `_AHEAD` at most, and what one read of a socket gives.
     """
 
     def __init__(self) -> None:
+        self.before_waiting: Callable[[], Awaitable[None]] | None = None
         self._held = bytearray()
         self._ended = False
         self._broken: Exception | None = None
@@ -91,6 +96,8 @@ class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Return what has come, as soon as there is anything; nothing at the end."""
         held = self._held
+        if not held and self.before_waiting is not None:
+            await self.before_waiting()
         while not held and not self._ended:
             await self._wait(timeout, httpcore.ReadTimeout)
         if not held and self._broken is not None:
@@ -113,58 +120,41 @@ class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
                 raise httpcore.WriteError("the connection is closed")
 
     async def aclose(self) -> None:
-        """Close it at once."""
+        """Close it."""
+        self.end()
+
+    def end(self) -> None:
+        """Close it at once; what is not written yet is not."""
         self._ended = True
         self._transport.abort()
-
-    async def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        """Go on with TLS."""
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(timeout):
-                secure = await loop.start_tls(
-                    self._transport, self, ssl_context, server_hostname=server_hostname
-                )
-        except TimeoutError:
-            self._transport.abort()
-            raise httpcore.ConnectTimeout("no TLS in time") from None
-        except OSError as error:
-            raise httpcore.ConnectError(str(error)) from None
-        if secure is None:
-            raise httpcore.ConnectError("the connection is closed")
-        self._transport = secure
-        return self
+        self._wake()
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - as httpcore has it
-        """Tell httpcore whether an idle connection has ended, or its TLS."""
+        """Tell httpcore whether an idle connection has ended."""
         if info == "is_readable":
             return bool(self._held) or self._ended
         return self._transport.get_extra_info(info)
 
 
-class Wires(httpcore.AsyncNetworkBackend):
-    """Makes wires."""
+async def connect(
+    origin: httpcore.Origin, trust: ssl.SSLContext, seconds: float
+) -> Wire:
+    """Return a wire to a server, with TLS if its address says so.
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        """Return a wire to a place."""
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(timeout):
-                _, wire = await loop.create_connection(Wire, host, port)
-        except TimeoutError:
-            raise httpcore.ConnectTimeout(f"no connection in {timeout:g} s") from None
-        except OSError as error:
-            raise httpcore.ConnectError(str(error)) from None
-        return wire
+    Raises
+    ------
+    httpcore.ConnectError, httpcore.ConnectTimeout
+        If there is none to be had.
+    """
+    host = origin.host.decode("ascii")
+    tls = trust if origin.scheme == b"https" else None
+    port = origin.port or (443 if tls else 80)
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(seconds):
+            _, wire = await loop.create_connection(Wire, host, port, ssl=tls)
+    except TimeoutError:
+        raise httpcore.ConnectTimeout(f"no connection in {seconds:g} seconds") from None
+    except OSError as error:
+        raise httpcore.ConnectError(str(error)) from None
+    return wire

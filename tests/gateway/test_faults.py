@@ -174,7 +174,7 @@ def test_a_call_is_sent_again_when_its_engine_is_gone() -> None:
             live.dispatcher.up(engines[1])
             well.release.set()
             # Its connections break, as those of a process that was killed.
-            await upstream.connections.close()
+            upstream.connections.close()
             answer = await running
             assert answer.status_code == 200
             assert len(well.bodies) == 1
