@@ -31,7 +31,15 @@ _END = b"0\r\n\r\n"
 
 
 class Connection(asyncio.Protocol):
-    """One connection; a request at a time."""
+    """One connection; a request at a time.
+
+    Attributes
+    ----------
+    served
+        How many requests all of them had that were to be answered.
+    """
+
+    served = 0
 
     def __init__(self) -> None:
         self._parser = httptools.HttpRequestParser(self)
@@ -60,7 +68,12 @@ class Connection(asyncio.Protocol):
         self._url = self._body = b""
         if url.endswith(b"/models"):
             self._write(_whole(_MODELS))
-        elif SECONDS:
+            return
+        if url.endswith(b"/served"):
+            self._write(_whole(b"%d" % Connection.served))
+            return
+        Connection.served += 1
+        if SECONDS:
             loop = asyncio.get_running_loop()
             loop.call_later(SECONDS, self._answer, json.loads(body))
         else:
