@@ -1,5 +1,6 @@
 """What `justitia gateway` does: it serves until it is told to stop."""
 
+import gc
 import logging
 
 import uvicorn
@@ -55,6 +56,8 @@ def serve(settings: GatewaySettings) -> None:
             }
         },
     )
+    gc.collect()
+    gc.freeze()  # what is there now stays: no collection has to look through it
     try:
         one.run()
     except SystemExit as error:  # as uvicorn says that it cannot begin

@@ -83,7 +83,9 @@ async def connected(url: str) -> Connection:
     """Return a connection to a server."""
     place = urlsplit(url)
     loop = asyncio.get_running_loop()
-    _, made = await loop.create_connection(Connection, place.hostname, place.port)
+    _, made = await loop.create_connection(
+        Connection, place.hostname or "", place.port or 80
+    )
     return made
 
 

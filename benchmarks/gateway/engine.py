@@ -81,8 +81,9 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, asked: dict[str, object]) -> None:
         if not asked.get("stream"):
-            choice = {"index": 0, "text": asked["prompt"], "finish_reason": "stop"}
-            usage = {"prompt_tokens": 7, "completion_tokens": EVENTS}
+            prompt = str(asked["prompt"])
+            choice = {"index": 0, "text": prompt, "finish_reason": "stop"}
+            usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": EVENTS}
             told = {"choices": [choice], "usage": usage}
             self._write(_whole(json.dumps(told).encode()))
             return

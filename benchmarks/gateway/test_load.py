@@ -23,6 +23,7 @@ SLOTS = 200
 SECONDS = float(os.environ.get("LOAD_SECONDS", "60"))
 GROWTH = 1.05
 """Of the memory from the second third of the time to the third."""
+_WORDS = "what is to be said of it, in a word or two?"
 
 
 class Crowd:
@@ -50,7 +51,7 @@ class Crowd:
         for number in range(INFERENCES):
             if perf_counter() >= self._ends:
                 return
-            prompt = f"{name}/{number}"
+            prompt = f"{name}/{number}: {_WORDS}"
             body = {"model": "m", "prompt": prompt, "max_tokens": 5}
             answer = await connection.ask(
                 request("/v1/completions", json.dumps(body).encode(), headers)

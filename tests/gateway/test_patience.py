@@ -61,7 +61,7 @@ def test_there_is_one_timer() -> None:
             made += 1
             return at(*arguments, **more)  # type: ignore[arg-type]
 
-        loop.call_at = counted  # type: ignore[assignment, method-assign]
+        loop.call_at = counted  # type: ignore[method-assign]
         patience = Patience(60)
         for _ in range(100):
             with patience:

@@ -1,4 +1,4 @@
-"""The bytes between the gateway and engines: all of them, in order, and not too many."""
+"""The bytes between the gateway and engines: all, in order, and not too many."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
