@@ -63,7 +63,7 @@ class Gateway:
     Parameters
     ----------
     transport
-        What requests to engines go through, the network where None.
+        What engines are looked at through, the network where None.
 
     Attributes
     ----------

@@ -1,62 +1,169 @@
-"""Heads of requests, bounded, and trailers that stay out of them.
+"""An engine's connections: one for each request that runs, and those at rest.
 
-uvicorn has two parsers. h11 bounds a head; httptools, which is used where it is
-installed, bounds nothing, and takes what stands behind a chunked body for headers.
+They are httpcore's, which httpx stands on as well, without the pool and the client that
+those put above: a pool looks through all its connections for each request and each end
+of one, and a client makes objects of URLs, headers and cookies that nobody here reads.
 """
 
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal
+import ssl
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    import asyncio
+import httpcore
+import httpx
 
-LARGEST_HEAD = 64 * 1024
-"""Bytes, of trailers too; no more than one read of a socket is kept above that."""
+from justitia.gateway.settings import Limits
+from justitia.gateway.wires import Wire, connect
+
+REST_SECONDS = 4.0
+"""After which a connection at rest is not used again: servers close them after 5."""
 
 
-def protocol() -> "type[asyncio.Protocol] | Literal['h11']":
-    """Return what uvicorn is to read requests with."""
-    if find_spec("httptools") is None:
-        return "h11"
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an engine answers.
 
-    class Bounded(HttpToolsProtocol):
-        """See the module."""
+    Attributes
+    ----------
+    headers
+        By name, in small letters; the last of those that are there twice.
+    parts
+        Of its body, as they come.
+    wire
+        That they come by.
+    """
 
-        _in_head = True
-        _gave = False
-        """Whether the last bytes ended a head, or were of a body."""
-        _held = 0
-        """Bytes since any did: the parser keeps them."""
+    status: int
+    headers: dict[bytes, bytes]
+    parts: AsyncIterable[bytes]
+    wire: Wire
 
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self._in_head = True
 
-        def on_header(self, name: bytes, value: bytes) -> None:
-            if self._in_head:  # others are trailers
-                super().on_header(name, value)
+class _Connection(NamedTuple):
+    wire: Wire
+    http: httpcore.AsyncHTTP11Connection
 
-        def on_headers_complete(self) -> None:
-            self._in_head, self._gave = False, True
-            super().on_headers_complete()
 
-        def on_body(self, body: bytes) -> None:
-            self._gave = True
-            super().on_body(body)
+class Connections:
+    """All connections to one engine.
 
-        def on_message_complete(self) -> None:
-            self._gave = True
-            super().on_message_complete()
+    Parameters
+    ----------
+    url
+        Of the engine, without ``/v1``.
+    key
+        Its own, None where it asks for none.
+    trust
+        Which servers are believed.
 
-        def data_received(self, data: bytes) -> None:
-            self._gave = False
-            super().data_received(data)
-            self._held = 0 if self._gave else self._held + len(data)
-            if self._held > LARGEST_HEAD and not self.transport.is_closing():
-                if self._in_head:
-                    self.send_400_response("The head of the request is too large.")
-                else:  # something may have been answered already
-                    self.transport.abort()
+    Notes
+    -----
+    Complexity: O(1) a request. Memory: as many connections as requests ran at once in
+    the last `REST_SECONDS`.
+    """
 
-    return Bounded
+    def __init__(
+        self, url: str, key: str | None, limits: Limits, trust: ssl.SSLContext
+    ) -> None:
+        base = self._base = httpx.URL(url)
+        self._origin = self._url("/").origin
+        self._trust = trust
+        self._resting: deque[_Connection] = deque()  # the oldest first
+        self._busy: set[_Connection] = set()
+        self._connect_seconds = limits.connect_seconds
+        self._timeouts = {
+            "read": limits.idle_seconds,
+            "write": limits.idle_seconds,
+        }
+        self._headers = [
+            (b"host", base.netloc),
+            (b"accept", b"*/*"),
+            (b"accept-encoding", b"identity"),
+            (b"connection", b"keep-alive"),
+            (b"user-agent", b"justitia"),
+            (b"content-type", b"application/json"),
+        ]
+        if key is not None:
+            self._headers.append((b"authorization", b"Bearer " + key.encode()))
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._resting) + len(self._busy)
+
+    def _url(self, path: str) -> httpcore.URL:
+        base = self._base
+        return httpcore.URL(
+            scheme=base.raw_scheme,
+            host=base.raw_host,
+            port=base.port,
+            target=base.raw_path.rstrip(b"/") + path.encode("ascii"),
+        )
+
+    @asynccontextmanager
+    async def post(
+        self, path: str, content: bytes, more: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Answer]:
+        """Send a request; give its answer, not read yet, and close it at the end.
+
+        Parameters
+        ----------
+        more
+            Headers beside those of every request.
+
+        Raises
+        ------
+        httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError
+            Here, and where the answer is read.
+        """
+        others = [(name.encode(), text.encode()) for name, text in (more or {}).items()]
+        length = (b"content-length", b"%d" % len(content))
+        request = httpcore.Request(
+            b"POST",
+            self._url(path),
+            headers=[*self._headers, length, *others],
+            content=content,
+            extensions={"timeout": self._timeouts},
+        )
+        wire, http = one = await self._one()
+        self._busy.add(one)
+        try:
+            answer = await http.handle_async_request(request)
+            try:
+                headers = {name.lower(): value for name, value in answer.headers}
+                parts = answer.stream
+                assert isinstance(parts, AsyncIterable)
+                yield Answer(answer.status, headers, parts, wire)
+            finally:
+                wire.before_waiting = None
+                await answer.aclose()
+        finally:
+            self._busy.discard(one)
+            if http.is_idle() and not http.has_expired():
+                self._resting.append(one)
+            else:
+                wire.end()
+
+    async def _one(self) -> _Connection:
+        """Return a connection that can be used; the last used, if there is one."""
+        while self._resting:
+            one = self._resting.pop()
+            if not one.http.has_expired():
+                return one
+            one.wire.end()
+        wire = await connect(self._origin, self._trust, self._connect_seconds)
+        http = httpcore.AsyncHTTP11Connection(self._origin, wire, REST_SECONDS)
+        return _Connection(wire, http)
+
+    def tidy(self) -> None:
+        """Close those that have rested for too long."""
+        while self._resting and self._resting[0].http.has_expired():
+            self._resting.popleft().wire.end()
+
+    def close(self) -> None:
+        """Close all of them, those that are used as well."""
+        for one in (*self._resting, *self._busy):
+            one.wire.end()
+        self._resting.clear()

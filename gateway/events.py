@@ -7,12 +7,12 @@ usage at the end) is left out.
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 LARGEST_EVENT = 4 * 1024 * 1024
 """Bytes. What is longer is forwarded, and not looked at."""
+_decode = json.JSONDecoder().decode
 _END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
 
 
@@ -63,8 +63,8 @@ class Tally:
         self.usage: dict[str, Any] | None = None
         self.ended = False
 
-    def event(self, event: bytes) -> tuple[Counter[int], bool]:
-        """Look at an event; return its tokens by choice, and whether it is usage alone.
+    def event(self, event: bytes) -> tuple[list[int], bool]:
+        """Look at an event; return the choice of each token, and if it is usage alone.
 
         A part of an answer that has something in it is taken for one token, until the
         engine says how many there were.
@@ -73,20 +73,20 @@ class Tally:
         if data == b"[DONE]":
             self.ended = True
         if not data.startswith(b"{"):
-            return Counter(), False
+            return [], False
         try:
-            told = json.loads(data)
+            told = _decode(data.decode())
         except (ValueError, RecursionError):
-            return Counter(), False
+            return [], False
         choices = told.get("choices")
         self._use(told.get("usage"))
         if not isinstance(choices, list):
-            return Counter(), False
-        tokens: Counter[int] = Counter()
+            return [], False
+        tokens = []
         for choice in choices:
             if isinstance(choice, dict) and _says(choice):
                 index = choice.get("index", 0)
-                tokens[index if isinstance(index, int) else 0] += 1
+                tokens.append(index if isinstance(index, int) else 0)
         return tokens, not choices and isinstance(told.get("usage"), dict)
 
     def whole(self, body: bytes) -> int:
@@ -117,6 +117,9 @@ class Tally:
 
 def _data(event: bytes) -> bytes:
     """Return the data of an event: its lines that are some, joined."""
+    data = event.strip(b"\n")
+    if data.startswith(b"data:") and b"\n" not in data and b"\r" not in data:
+        return data[5:].strip()  # as nearly all are
     lines = []
     for line in re.split(rb"\r\n|\n|\r", event):
         if line.startswith(b"data:"):

@@ -1,6 +1,6 @@
 """One request of a client, from its body to the last byte of its answer.
 
-`Exchange.run` waits for the turn, sends, and passes on what comes; beside it somebody
+`Exchange.run` waits for the turn, sends, and passes on what comes; beside it a task
 watches whether the client is still there. However it ends (an answer, an error, a
 client that goes away, an engine that dies, an agent that is cancelled), the call is
 taken out of the dispatcher once, before anything else is awaited.
@@ -10,18 +10,20 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
-import httpx
 from starlette.types import Receive, Send
 
+from justitia.gateway.connections import Answer
 from justitia.gateway.dispatcher import Call, Dispatcher, Phase
 from justitia.gateway.errors import CLIENT_GONE, QUEUE_TIMEOUT, GatewayError
 from justitia.gateway.events import Splitter, Tally
 from justitia.gateway.lengths import Lengths, Ratios
+from justitia.gateway.patience import Patience
 from justitia.gateway.requests import Outgoing
 from justitia.gateway.settings import Limits
 from justitia.gateway.spans import UNTRACED, Span
@@ -34,8 +36,10 @@ from justitia.gateway.upstream import (
 
 LARGEST_ANSWER = 64 * 1024 * 1024
 """Bytes of an answer that is not streamed."""
-_PASSED_ON = ("content-type", "content-encoding", "retry-after")
+_PASSED_ON = (b"content-type", b"content-encoding", b"retry-after")
 _KEY_REFUSED = (401, 403)
+_MOST_GATHERED = 64 * 1024
+"""Bytes that are passed on together, about."""
 
 _log = logging.getLogger("justitia.gateway")
 
@@ -116,41 +120,51 @@ class Exchange:
         self._settled = False
         self._came = time.monotonic()
         self._turn = asyncio.Event()
-        self._cancelled = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None  # that may be stopped
         self._started = False  # the answer to the client
         self._events = False  # it is a stream of events
         self._tally = Tally()
+        self._counted: dict[int, int] = {}  # tokens that are not booked yet
+        self._gathered: list[bytes] = []  # events that are not passed on yet
+        self._gathered_bytes = 0
+        self._patience = Patience(limits.stall_seconds)
         self.outcome = Outcome()
         call.on_turn = self._turn.set
-        call.on_cancel = self._cancelled.set
+        call.on_cancel = self._stop
 
     async def run(self, receive: Receive) -> Outcome:
         """Serve the request; never raises for what clients and engines do."""
-        work = asyncio.create_task(self._work())
-        others = [
-            asyncio.create_task(_disconnected(receive)),
-            asyncio.create_task(self._cancelled.wait()),
-        ]
+        self._task = asyncio.current_task()
+        watch = asyncio.create_task(self._watch(receive))
         try:
-            await asyncio.wait([work, *others], return_when="FIRST_COMPLETED")
-            if not work.done():
-                self._end()
-                work.cancel()
-                if self._cancelled.is_set() and self._call.error is not None:
-                    await asyncio.wait([work])
-                    await self._fail(self._call.error)
-                else:
-                    self.outcome.status = CLIENT_GONE
-                    self.outcome.code = "client_gone"
-            await asyncio.wait([work])
-            if not work.cancelled():
-                work.result()
+            await self._work()
+        except asyncio.CancelledError:
+            if self._task is not None:
+                raise  # nobody here did that: the server is told to stop
+            asyncio.current_task().uncancel()  # type: ignore[union-attr]
+            if self._call.error is not None:
+                await self._fail(self._call.error)
+            else:
+                self.outcome.status, self.outcome.code = CLIENT_GONE, "client_gone"
         finally:
+            self._task = None
             self._end()
-            for task in (work, *others):
-                task.cancel()
-            await asyncio.gather(work, *others, return_exceptions=True)
+            watch.cancel()
+            self._patience.close()
         return self.outcome
+
+    async def _watch(self, receive: Receive) -> None:
+        """Stop when the client goes away."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._stop()
+
+    def _stop(self) -> None:
+        """Take the call out and let the work end, unless it has ended."""
+        task, self._task = self._task, None
+        if task is not None:
+            self._end()
+            task.cancel()
 
     def _end(self) -> None:
         """Take the call out; once or many times."""
@@ -207,6 +221,8 @@ class Exchange:
     async def _wait(self, came: float) -> None:
         """Wait for the turn of the call."""
         left = came + self._limits.queue_seconds - time.monotonic()
+        if self._turn.is_set():
+            return
         try:
             async with asyncio.timeout(max(0.0, left)):
                 await self._turn.wait()
@@ -223,64 +239,90 @@ class Exchange:
             more = order_fields(upstream, self._call.priority, _told(self._call))
         content = self._out.content(more)
         self._tally = Tally()
+        self._gathered, self._gathered_bytes, self._counted = [], 0, {}
         async with upstream.send(self._path, content, headers) as answer:
-            self._span.answered(answer.status_code)
-            if answer.status_code in _KEY_REFUSED:
+            self._span.answered(answer.status)
+            if answer.status in _KEY_REFUSED:
                 _log.error("engine %s refuses its key", upstream.engine.name)
                 raise GatewayError(
                     502, "engine_refused", "the engine does not let the gateway in"
                 )
-            if 300 <= answer.status_code < 400:
+            if 300 <= answer.status < 400:
                 _log.error("engine %s sends elsewhere", upstream.engine.name)
                 raise GatewayError(
                     502, "engine_refused", "the engine sends the gateway elsewhere"
                 )
-            kind = answer.headers.get("content-type", "")
-            if answer.status_code == 200 and kind.startswith("text/event-stream"):
-                await self._stream(answer)
+            kind = answer.headers.get(b"content-type", b"")
+            if answer.status == 200 and kind.startswith(b"text/event-stream"):
+                last, length = await self._stream(answer), None
             else:
-                await self._whole(answer)
-
-    async def _stream(self, answer: httpx.Response) -> None:
-        """Pass a stream on, event by event, and count what is in it."""
-        splitter = Splitter()
-        async for part in answer.aiter_raw():
-            await self._pass_on(answer, splitter.feed(part))
-        await self._pass_on(answer, [splitter.rest()])
-        await self._settle(None)
+                last = await self._whole(answer)
+                length = len(last)
+        # The engine is done with, and whoever reads slowly keeps nothing of it.
         self._end()
         if not self._started:
-            await self._start(answer, {})
-        await self._send(b"", more=False)
+            await self._start(answer, length)
+        await self._send(last, more=False)
 
-    async def _pass_on(self, answer: httpx.Response, events: Iterable[bytes]) -> None:
-        """Pass events on; the answer begins with the first, and not before."""
-        passed = b"".join([event for event in events if self._count(event)])
-        if self._tally.ended:
-            await self._settle(None)  # before the client can know that it is done
-        if not passed:
+    async def _stream(self, answer: Answer) -> bytes:
+        """Pass a stream on, and count what is in it; return the end of it.
+
+        What has come is passed on when the engine has no more to say at the moment: who
+        is behind catches up by larger parts.
+        """
+        splitter = Splitter()
+        answer.wire.before_waiting = partial(self._pass_on, answer)
+        async for part in answer.parts:
+            for event in splitter.feed(part):
+                self._count(event)
+            if self._tally.ended:
+                await self._settle(None)  # before the client can know that it is done
+            if self._gathered_bytes > _MOST_GATHERED:
+                await self._pass_on(answer)
+        self._count(splitter.rest())
+        await self._settle(None)
+        if self._gathered and not self._started:
+            await self._begin_events(answer)
+        return b"".join(self._gathered)
+
+    async def _pass_on(self, answer: Answer) -> None:
+        """Pass on what was gathered; the answer begins with it, and not before."""
+        self._book()
+        if not self._gathered:
             return
+        passed = b"".join(self._gathered)
+        self._gathered.clear()
+        self._gathered_bytes = 0
         if not self._started:
-            self._events = True
-            await self._start(answer, {})
-            self.outcome.first = time.monotonic() - self._came
+            await self._begin_events(answer)
         await self._send(passed)
 
-    def _count(self, event: bytes) -> bool:
-        """Book the tokens of an event; return whether it is for the client."""
+    async def _begin_events(self, answer: Answer) -> None:
+        self._events = True
+        await self._start(answer)
+        self.outcome.first = time.monotonic() - self._came
+
+    def _count(self, event: bytes) -> None:
+        """Count the tokens of an event, and keep it if it is for the client."""
         tokens, usage_alone = self._tally.event(event)
-        for index, count in tokens.items():
-            self._dispatcher.produced(self._call, self._inference(index), count)
-        return not (usage_alone and self._out.hides_usage)
+        for choice in tokens:
+            index = choice if 0 <= choice < len(self._call.prompts) else 0
+            self._counted[index] = self._counted.get(index, 0) + 1
+        if event and not (usage_alone and self._out.hides_usage):
+            self._gathered.append(event)
+            self._gathered_bytes += len(event)
 
-    def _inference(self, index: int) -> int:
-        return index if 0 <= index < len(self._call.prompts) else 0
+    def _book(self) -> None:
+        """Book the tokens that were counted."""
+        for index, tokens in self._counted.items():
+            self._dispatcher.produced(self._call, index, tokens)
+        self._counted.clear()
 
-    async def _whole(self, answer: httpx.Response) -> None:
-        """Pass on an answer that comes in one piece, when all of it is there."""
+    async def _whole(self, answer: Answer) -> bytes:
+        """Return an answer that comes in one piece, when all of it is there."""
         parts: list[bytes] = []
         length = 0
-        async for part in answer.aiter_raw():
+        async for part in answer.parts:
             length += len(part)
             if length > LARGEST_ANSWER:
                 raise GatewayError(
@@ -288,17 +330,16 @@ class Exchange:
                 )
             parts.append(part)
         body = b"".join(parts)
-        if answer.status_code == 200:
+        if answer.status == 200:
             await self._settle(self._tally.whole(body))
-        self._end()
-        await self._start(answer, {"content-length": str(len(body))})
-        await self._send(body, more=False)
+        return body
 
     async def _settle(self, characters: int | None) -> None:
         """Tell what the engine counted, or what can be guessed of it, and keep it."""
         if self._settled:
             return
         self._settled = True
+        self._book()
         call, model = self._call, self._call.model or ""
         tokens = self._tally.count("completion_tokens")
         if tokens is None and characters is not None:
@@ -319,35 +360,29 @@ class Exchange:
         body = json.dumps(error.told()).encode()
         try:
             if not self._started:
-                headers = {
-                    "content-type": "application/json",
-                    "content-length": str(len(body)),
-                }
-                await self._begin(error.status, headers)
+                kind = (b"content-type", b"application/json")
+                await self._begin(error.status, [kind], len(body))
                 await self._send(body, more=False)
             elif self._events:  # a blank line ends what the engine may have begun
                 await self._send(b"\n\ndata: " + body + b"\n\n", more=False)
         except Stalled:
             return
 
-    async def _start(self, answer: httpx.Response, more: Mapping[str, str]) -> None:
-        headers = {
-            name: answer.headers[name] for name in _PASSED_ON if name in answer.headers
-        }
-        self.outcome.status = answer.status_code
-        await self._begin(answer.status_code, {**headers, **more})
+    async def _start(self, answer: Answer, length: int | None = None) -> None:
+        headers = [(n, answer.headers[n]) for n in _PASSED_ON if n in answer.headers]
+        self.outcome.status = answer.status
+        await self._begin(answer.status, headers, length)
 
-    async def _begin(self, status: int, headers: Mapping[str, str]) -> None:
+    async def _begin(
+        self, status: int, headers: list[tuple[bytes, bytes]], length: int | None
+    ) -> None:
         self._started = True
-        pairs = {**headers, "x-request-id": self._call.id.rpartition("/")[2]}
+        if length is not None:
+            headers.append((b"content-length", b"%d" % length))
+        shown = self._call.id.rpartition("/")[2]
+        headers.append((b"x-request-id", shown.encode()))
         await self._hand_over(
-            {
-                "type": "http.response.start",
-                "status": status,
-                "headers": [
-                    (k.encode(), v.encode("latin-1")) for k, v in pairs.items()
-                ],
-            }
+            {"type": "http.response.start", "status": status, "headers": headers}
         )
 
     async def _send(self, body: bytes, *, more: bool = True) -> None:
@@ -358,7 +393,7 @@ class Exchange:
     async def _hand_over(self, message: dict[str, Any]) -> None:
         """Give something to the client; it waits while the client does not read."""
         try:
-            async with asyncio.timeout(self._limits.stall_seconds):
+            with self._patience:
                 await self._send_message(message)
         except (TimeoutError, OSError):
             raise Stalled from None
@@ -379,8 +414,3 @@ def _told(call: Call) -> dict[str, object]:
     if call.claim.agent is not None:
         told["agent"] = call.claim.agent.partition("/")[2]
     return told
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -19,7 +19,7 @@ class Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         line = f"{_time(record)} {record.levelname.lower()} {record.getMessage()}"
-        told = " ".join(f"{k}={json.dumps(v)}" for k, v in _fields(record).items())
+        told = " ".join(f"{k}={_shown(v)}" for k, v in _fields(record).items())
         if record.exc_info:
             told = f"{told}\n{self.formatException(record.exc_info)}"
         return f"{line} {told}".rstrip()
@@ -55,6 +55,11 @@ def set_up(form: str, stream: TextIO | None = None) -> logging.Handler:
 def _time(record: logging.LogRecord) -> str:
     whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
     return f"{whole}.{int(record.msecs):03}Z"
+
+
+def _shown(value: object) -> str:
+    """Return a value as JSON has it; whole numbers, as most are, the short way."""
+    return str(value) if type(value) is int else json.dumps(value)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

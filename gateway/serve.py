@@ -1,6 +1,6 @@
 """What `justitia gateway` does: it serves until it is told to stop."""
 
-import asyncio
+import gc
 import logging
 
 import uvicorn
@@ -9,7 +9,7 @@ from justitia import __version__
 from justitia.engines.base import EngineError
 from justitia.gateway import logs
 from justitia.gateway.app import Gateway
-from justitia.gateway.connections import protocol
+from justitia.gateway.heads import protocol
 from justitia.gateway.settings import GatewaySettings
 
 _log = logging.getLogger("justitia.gateway")
@@ -59,8 +59,10 @@ def serve(settings: GatewaySettings) -> None:
             }
         },
     )
+    gc.collect()
+    gc.freeze()  # what is there now stays: no collection has to look through it
     try:
-        asyncio.run(one.serve())
+        one.run()
     except SystemExit as error:  # as uvicorn says that it cannot begin
         raise EngineError(
             f"nothing can listen on {settings.host}:{settings.port}; is it in use?"

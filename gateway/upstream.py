@@ -6,15 +6,17 @@ body is, what is wanted, and the engine's own key.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any
 
+import httpcore
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from justitia.gateway.connections import REST_SECONDS, Answer, Connections
 from justitia.gateway.dispatcher import Dispatcher
 from justitia.gateway.fleet import Engine
 from justitia.gateway.settings import EngineSettings, Limits
@@ -22,10 +24,12 @@ from justitia.gateway.settings import EngineSettings, Limits
 _log = logging.getLogger("justitia.gateway")
 _GONE = (502, 503, 504)
 _LOOK_SECONDS = 10.0
-_POOL = 16
-"""Requests of one pool of connections at once."""
-_CLOSE_SECONDS = 4.0
-"""After which a connection at rest is not used again: servers close them after 5."""
+_LOST = (
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.UnsupportedProtocol,
+)
 
 
 class EngineLost(Exception):
@@ -53,7 +57,7 @@ class Upstream:
     engine
         Its place in the books.
     transport
-        What requests go through, the network where None.
+        What it is looked at through, the network where None.
     """
 
     def __init__(
@@ -70,63 +74,37 @@ class Upstream:
         self.limits = limits
         self._transport = transport
         self._trust = httpx.create_ssl_context()
-        self._client = self._connections()  # for looking at it
-        self._pools: list[tuple[httpx.AsyncClient, set[object]]] = []
+        key = None if settings.key is None else settings.key.get_secret_value()
+        self._client = self._asker(key)
+        self.connections = Connections(settings.url, key, limits, self._trust)
 
-    def _connections(self) -> httpx.AsyncClient:
-        """Return a client of the engine with connections of its own."""
-        limits, key = self.limits, self.settings.key
+    def _asker(self, key: str | None) -> httpx.AsyncClient:
+        """Return what the engine is looked at with."""
         headers = {"accept-encoding": "identity", "user-agent": "justitia"}
         if key is not None:
-            headers["authorization"] = f"Bearer {key.get_secret_value()}"
+            headers["authorization"] = f"Bearer {key}"
         client = httpx.AsyncClient(
             base_url=self.settings.url,
             headers=headers,
             transport=self._transport,
             verify=self._trust,
             trust_env=False,
-            timeout=httpx.Timeout(
-                limits.idle_seconds, connect=limits.connect_seconds, pool=None
-            ),
-            limits=httpx.Limits(
-                max_connections=None,
-                max_keepalive_connections=_POOL,
-                keepalive_expiry=_CLOSE_SECONDS,
-            ),
+            timeout=self.limits.idle_seconds,
+            limits=httpx.Limits(keepalive_expiry=REST_SECONDS),
         )
         # An engine's cookies are some client's, and no other's.
         client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
         return client
 
-    @contextmanager
-    def _pool(self) -> Iterator[httpx.AsyncClient]:
-        """Give a client for one request.
-
-        A pool looks through all its connections for each request and each end of one:
-        some hundred in one pool cost more than all the rest. So each has a few.
-        """
-        roomy = (pool for pool in self._pools if len(pool[1]) < _POOL)
-        found = next(roomy, None)
-        if found is None:
-            found = (self._connections(), set())
-            self._pools.append(found)
-        client, users = found
-        user = object()
-        users.add(user)
-        try:
-            yield client
-        finally:
-            users.discard(user)
-
     async def close(self) -> None:
         """Close all connections."""
-        for client in (self._client, *(client for client, _ in self._pools)):
-            await client.aclose()
+        await self._client.aclose()
+        self.connections.close()
 
     @asynccontextmanager
     async def send(
         self, path: str, content: bytes, more: Mapping[str, str] | None = None
-    ) -> AsyncIterator[httpx.Response]:
+    ) -> AsyncIterator[Answer]:
         """Send a request; give its answer, not read yet, and close it at the end.
 
         Parameters
@@ -139,16 +117,11 @@ class Upstream:
         EngineLost, EngineSilent
             Here, and where the answer is read.
         """
-        told = {"content-type": "application/json", **(more or {})}
-        with _translated(), self._pool() as client:
-            request = client.build_request("POST", path, content=content, headers=told)
-            answer = await client.send(request, stream=True)
-            try:
-                if answer.status_code in _GONE:
-                    raise EngineLost(f"it answers {answer.status_code}")
+        with _translated():
+            async with self.connections.post(path, content, more) as answer:
+                if answer.status in _GONE:
+                    raise EngineLost(f"it answers {answer.status}")
                 yield answer
-            finally:
-                await answer.aclose()
 
     async def look(self, *, fresh: bool) -> Facts:
         """Return what the engine says of itself, if it is well.
@@ -250,15 +223,15 @@ def _positive(value: object) -> int | None:
 
 
 class _translated:
-    """Turns what httpx raises into what is known here."""
+    """Turns what httpcore raises into what is known here."""
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        if isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout):
+        if isinstance(error, httpcore.ReadTimeout | httpcore.WriteTimeout):
             raise EngineSilent from None
-        if isinstance(error, httpx.TransportError | httpx.StreamError):
+        if isinstance(error, _LOST):
             raise EngineLost(f"{type(error).__name__}: {error}"[:200]) from None
 
 
@@ -275,6 +248,7 @@ async def keep_looking(upstream: Upstream, dispatcher: Dispatcher) -> None:
             dispatcher.down(engine)
         else:
             told = _take_in(upstream, dispatcher, facts, told)
+        upstream.connections.tidy()
         upstream.worried.clear()
         try:
             async with asyncio.timeout(upstream.limits.health_seconds):

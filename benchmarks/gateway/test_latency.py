@@ -1,100 +1,116 @@
 """What the gateway adds to a request, beside a bare httpx proxy in the same run."""
 
 import asyncio
+import json
 import os
 import random
 from time import perf_counter
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="the extra gateway is not installed")
-
-import httpx
+pytest.importorskip("httptools", reason="the extra gateway is not installed")
 
 from benchmarks.conftest import Figures
-from benchmarks.gateway.servers import ROOT, seconds_of, served_by_uvicorn, serving
+from benchmarks.gateway import servers
+from benchmarks.gateway.client import Connection, connected, request
+from benchmarks.gateway.loop import run
+from benchmarks.gateway.servers import Serving, serving
 
 A_SECOND = int(os.environ.get("REQUESTS_A_SECOND", "200"))
-SECONDS = 10
+SLICES = int(os.environ.get("LATENCY_SLICES", "20"))
 ADDED = 0.003
 RATIO = 3
 
+_BODY = {"model": "m", "prompt": "a prompt", "max_tokens": 5, "stream": True}
+_REQUEST = request("/v1/completions", json.dumps(_BODY).encode())
 
-async def _first_bytes(urls: dict[str, str]) -> dict[str, list[float]]:
-    """Return the seconds to the first byte, by server; each request goes to one."""
-    took: dict[str, list[float]] = {name: [] for name in urls}
-    body = {"model": "m", "prompt": "a prompt", "max_tokens": 5, "stream": True}
-    dice = random.Random(7)
 
-    async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
+class Asker:
+    """Asks one server, and keeps how long it took."""
 
-        async def ask(name: str) -> None:
-            began = perf_counter()
-            async with client.stream(
-                "POST", f"{urls[name]}/v1/completions", json=body
-            ) as answer:
-                async for _ in answer.aiter_raw():
-                    took[name].append(perf_counter() - began)
-                    break
+    def __init__(self, server: Serving) -> None:
+        self.server = server
+        self.first: list[float] = []
+        self.cpu = 0.0
+        self._idle: list[Connection] = []
 
+    async def slice_of(self, gaps: list[float]) -> None:
+        """Send requests with those gaps between them, whether or not answers come."""
+        before = self.server.seconds
         tasks = []
         at = perf_counter()
-        # All servers in turn: what else the machine does hits them alike.
-        for number in range(A_SECOND * SECONDS * len(urls)):
-            tasks.append(asyncio.create_task(ask(list(urls)[number % len(urls)])))
-            at += dice.expovariate(A_SECOND)
+        for gap in gaps:
+            at += gap
             await asyncio.sleep(max(0.0, at - perf_counter()))
+            tasks.append(asyncio.create_task(self._ask()))
         await asyncio.gather(*tasks)
-    return {name: sorted(each[len(each) // 10 :]) for name, each in took.items()}
+        self.cpu += self.server.seconds - before
+
+    async def _ask(self) -> None:
+        began = perf_counter()
+        connection = None
+        while self._idle and connection is None:
+            found = self._idle.pop()
+            connection = found if found.open else None
+        if connection is None:
+            connection = await connected(self.server.url)
+        waited = perf_counter() - began
+        answer = await connection.ask(_REQUEST)
+        assert answer.status == 200
+        assert answer.body.endswith(b"[DONE]\n\n")
+        self.first.append(waited + answer.first)
+        self._idle.append(connection)
+
+    def at(self, part: float) -> float:
+        """Return a quantile, in seconds."""
+        return sorted(self.first)[int(part * len(self.first))]
+
+
+async def _measured() -> dict[str, Asker]:
+    """Return what came of each server, all at the same rate, a second each in turn."""
+    async with serving(servers.engine(), "/v1/models") as engine:
+        told = f'url = "{engine.url}", capacity = 100000'
+        command = servers.gateway("latency", told)
+        async with (
+            serving(servers.bare_proxy(), "/v1/models", ENGINE_URL=engine.url) as bare,
+            serving(command, "/readyz") as ours,
+        ):
+            askers = {
+                "engine": Asker(engine), "proxy": Asker(bare), "gateway": Asker(ours)
+            }  # fmt: skip
+            dice = random.Random(7)
+            for number in range(SLICES + 1):
+                gaps = [dice.expovariate(A_SECOND) for _ in range(A_SECOND)]
+                for asker in askers.values():
+                    await asker.slice_of(gaps)
+                if number == 0:  # what is made once has been made
+                    for asker in askers.values():
+                        asker.first.clear()
+                        asker.cpu = 0.0
+            return askers
 
 
 def test_what_it_adds(figures: Figures) -> None:
     """At the rate of arrivals that the issue names, in turn with the others."""
-    cpu: dict[str, float] = {}
+    load = os.getloadavg()[0]
+    askers = run(_measured())
+    engine, proxy, gateway = askers.values()
+    added = gateway.at(0.5) - engine.at(0.5)
+    ratio = gateway.at(0.99) / proxy.at(0.99)
+    cpu = {name: one.cpu / len(one.first) * 1e3 for name, one in askers.items()}
 
-    async def measured() -> dict[str, list[float]]:
-        async with serving(served_by_uvicorn("engine"), "/v1/models") as (engine, _):
-            settings = ROOT / ".benchmarks"
-            settings.mkdir(exist_ok=True)
-            file = settings / "gateway.toml"
-            file.write_text(
-                f'[gateway]\nengines = [{{url = "{engine}", capacity = 100000}}]\n'
-            )
-            gateway = ["-m", "justitia", "gateway", f"--config={file}"]
-            async with (
-                serving(
-                    served_by_uvicorn("proxy"), "/v1/models", ENGINE_URL=engine
-                ) as (
-                    proxy,
-                    bare,
-                ),
-                serving(gateway, "/readyz") as (ours, us),
-            ):
-                before = {one: seconds_of(one) for one in (bare, us)}
-                took = await _first_bytes(
-                    {"engine": engine, "proxy": proxy, "gateway": ours}
-                )
-                for name, one in (("proxy", bare), ("gateway", us)):
-                    cpu[name] = (seconds_of(one) - before[one]) / A_SECOND / SECONDS
-                return took
+    def told(part: float) -> str:
+        return ", ".join(f"{n} {one.at(part) * 1e3:.2f}" for n, one in askers.items())
 
-    took = asyncio.run(measured())
-
-    def at(name: str, part: float) -> float:
-        return took[name][int(part * len(took[name]))]
-
-    added = at("gateway", 0.5) - at("engine", 0.5)
-    ratio = at("gateway", 0.99) / at("proxy", 0.99)
     figures.notes.append(
-        f"gateway, {A_SECOND} requests a second: first byte p50 "
-        + ", ".join(f"{name} {at(name, 0.5) * 1e3:.2f}" for name in took)
-        + f" ms (adds {added * 1e3:.2f} ms); p99 "
-        + ", ".join(f"{name} {at(name, 0.99) * 1e3:.1f}" for name in took)
-        + f" ms (gateway x {ratio:.2f} of a bare httpx proxy); CPU a request: proxy "
-        f"{cpu['proxy'] * 1e3:.2f}, gateway {cpu['gateway'] * 1e3:.2f} ms "
-        f"(x {cpu['gateway'] / cpu['proxy']:.2f})"
+        f"gateway, {A_SECOND} requests a second: first byte p50 {told(0.5)} ms (adds "
+        f"{added * 1e3:.2f} ms; a bare httpx proxy "
+        f"{(proxy.at(0.5) - engine.at(0.5)) * 1e3:.2f} ms); p99 {told(0.99)} ms "
+        f"(x {ratio:.2f} of the proxy's); CPU a request "
+        + ", ".join(f"{name} {one:.2f}" for name, one in cpu.items())
+        + f" ms (x {cpu['gateway'] / cpu['proxy']:.2f})"
     )
     assert ratio <= RATIO
-    if at("engine", 0.5) > ADDED:
-        pytest.skip("the engine alone takes longer than what would be measured: busy")
+    if added > ADDED and load > 1:
+        pytest.skip(f"the machine was busy before (load {load:.1f}): no milliseconds")
     assert added <= ADDED

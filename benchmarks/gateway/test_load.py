@@ -1,97 +1,115 @@
 """Thousands of agents at once: every answer comes once, and memory stays flat."""
 
 import asyncio
+import json
 import os
-from pathlib import Path
+from statistics import median
 from time import perf_counter
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="the extra gateway is not installed")
-
-import httpx
+pytest.importorskip("httptools", reason="the extra gateway is not installed")
 
 from benchmarks.conftest import Figures
-from benchmarks.gateway.servers import ROOT, served_by_uvicorn, serving
+from benchmarks.gateway import servers
+from benchmarks.gateway.client import Connection, connected, request
+from benchmarks.gateway.loop import run
+from benchmarks.gateway.servers import Serving, serving
 
 AGENTS = 2_000
+INFERENCES = 5
+"""Of an agent; then it has ended, and another comes."""
+SLOTS = 200
 SECONDS = float(os.environ.get("LOAD_SECONDS", "60"))
-GROWTH = 1.2
+GROWTH = 1.05
+"""Of the memory from the second third of the time to the third."""
+_WORDS = "what is to be said of it, in a word or two?"
 
 
-def resident(process: int) -> float:
-    """Return the megabytes that a process has in memory."""
-    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+class Crowd:
+    """Two thousand who ask, each the next thing when the last is answered."""
 
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.answered = 0
+        self.agents = 0
+        self._ends = perf_counter() + SECONDS
 
-async def _load(url: str, process: int) -> tuple[int, list[float]]:
-    """Return how many answers came, and the memory after each tenth of the time."""
-    answered = 0
-    ends = perf_counter() + SECONDS
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    async def one(self) -> None:
+        """Be one agent after the other until the time is over."""
+        connection = await connected(self.url)
+        while perf_counter() < self._ends:
+            self.agents += 1
+            await self._agent(connection, f"agent-{self.agents}")
+        connection.close()
 
-    async def agent(client: httpx.AsyncClient, name: int) -> None:
-        nonlocal answered
-        number = 0
-        while perf_counter() < ends:
-            prompt = f"{name}/{number}"
-            answer = await client.post(
-                "/v1/completions",
-                json={"model": "m", "prompt": prompt, "max_tokens": 5},
-                headers={"x-justitia-agent-id": str(name)},
+    async def _agent(self, connection: Connection, name: str) -> None:
+        headers = {
+            "x-justitia-agent-id": name,
+            "x-justitia-inferences": str(INFERENCES),
+        }
+        for number in range(INFERENCES):
+            if perf_counter() >= self._ends:
+                return
+            prompt = f"{name}/{number}: {_WORDS}"
+            body = {"model": "m", "prompt": prompt, "max_tokens": 5}
+            answer = await connection.ask(
+                request("/v1/completions", json.dumps(body).encode(), headers)
             )
-            assert answer.status_code == 200, answer.text
-            assert answer.json()["choices"][0]["text"] == prompt
-            answered += 1
-            number += 1
+            assert answer.status == 200, answer.body
+            assert json.loads(answer.body)["choices"][0]["text"] == prompt
+            self.answered += 1
 
-    # One pool for so many connections would be what is measured.
-    clients = [
-        httpx.AsyncClient(base_url=url, limits=limits, trust_env=False, timeout=300)
-        for _ in range(AGENTS // 50)
-    ]
-    agents = [
-        asyncio.create_task(agent(clients[name % len(clients)], name))
-        for name in range(AGENTS)
-    ]
-    sizes = []
-    for _ in range(10):
-        await asyncio.sleep(SECONDS / 10)
-        sizes.append(resident(process))
-    await asyncio.gather(*agents)
-    for client in clients:
-        await client.aclose()
-    return answered, sizes
+
+async def _watched(server: Serving, sizes: list[float]) -> None:
+    """Look at a server's memory thirty times while the time lasts."""
+    for _ in range(30):
+        await asyncio.sleep(SECONDS / 30)
+        sizes.append(server.megabytes)
+
+
+async def _told(url: str, path: str) -> str:
+    connection = await connected(url)
+    answer = await connection.ask(request(path))
+    connection.close()
+    return answer.body.decode()
 
 
 def test_load(figures: Figures) -> None:
-    """With room for 200 at once, so that most wait in line."""
+    """With room for a tenth of them at once, so that most wait in line."""
+    sizes: list[float] = []
 
-    async def measured() -> tuple[int, list[float], str]:
-        async with serving(served_by_uvicorn("engine"), "/v1/models") as (engine, _):
-            settings = ROOT / ".benchmarks"
-            settings.mkdir(exist_ok=True)
-            file = settings / "gateway-load.toml"
-            file.write_text(
-                f'[gateway]\nengines = [{{url = "{engine}", slots = 200}}]\n'
-            )
-            command = ["-m", "justitia", "gateway", f"--config={file}"]
-            async with serving(command, "/readyz") as (ours, process):
-                answered, sizes = await _load(ours, process)
-                async with httpx.AsyncClient(trust_env=False) as client:
-                    text = (await client.get(f"{ours}/metrics")).text
-                return answered, sizes, text
+    async def measured() -> tuple[Crowd, float, float, str, int]:
+        async with serving(
+            servers.engine(), "/v1/models", ENGINE_SECONDS="0.02"
+        ) as engine:
+            told = f'url = "{engine.url}", slots = {SLOTS}'
+            command = servers.gateway("load", told)
+            async with serving(command, "/readyz") as ours:
+                before, began = ours.seconds, perf_counter()
+                crowd = Crowd(ours.url)
+                await asyncio.gather(
+                    _watched(ours, sizes), *[crowd.one() for _ in range(AGENTS)]
+                )
+                took, cpu = perf_counter() - began, ours.seconds - before
+                metrics = await _told(ours.url, "/metrics")
+                served = int(await _told(engine.url, "/served"))
+                return crowd, took, cpu, metrics, served
 
-    answered, sizes, metrics = asyncio.run(measured())
-    (counted,) = (
-        line for line in metrics.splitlines()
+    crowd, took, cpu, metrics, served = run(measured())
+    counted = {
+        line.split()[0]: float(line.split()[1])
+        for line in metrics.splitlines()
         if line.startswith("justitia_gateway_requests_total{")
-    )  # fmt: skip
+    }
+    middle, last = median(sizes[10:20]), median(sizes[20:])
     figures.notes.append(
-        f"gateway, {AGENTS:,} agents at once for {SECONDS:g} s: {answered:,} answers, "
-        f"none lost or another's; resident {sizes[1]:.0f} MB after a fifth of the "
-        f"time, {sizes[-1]:.0f} MB at the end"
+        f"gateway, {AGENTS:,} agents at once for {took:.0f} s: {crowd.answered:,} "
+        f"answers to {crowd.agents:,} agents ({crowd.answered / took:.0f} a second), "
+        f"none lost, doubled or another's; CPU a request "
+        f"{cpu / crowd.answered * 1e3:.2f} ms; resident {middle:.1f} MB in the second "
+        f"third of the time, {last:.1f} MB in the last"
     )
-    assert float(counted.split()[-1]) == answered
-    assert sizes[-1] <= GROWTH * sizes[1]
+    assert list(counted.values()) == [crowd.answered], counted
+    assert served == crowd.answered
+    assert last <= GROWTH * middle

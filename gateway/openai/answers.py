@@ -4,8 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import httpx
-
+from justitia.gateway import connections
 from justitia.gateway.events import Splitter, Tally
 
 LARGEST = 64 * 1024 * 1024
@@ -33,7 +32,7 @@ class Answer:
         self._bytes = 0
         self.complaint: str | None = None
 
-    async def read(self, response: httpx.Response, produced: Produced) -> None:
+    async def read(self, response: connections.Answer, produced: Produced) -> None:
         """Read all of a response, and tell of tokens as they come.
 
         Raises
@@ -42,10 +41,9 @@ class Answer:
             If it is larger than any answer.
         """
         whole = b""
-        streamed = response.headers.get("content-type", "").startswith(
-            "text/event-stream"
-        )
-        async for part in response.aiter_raw():
+        kind = response.headers.get(b"content-type", b"")
+        streamed = kind.startswith(b"text/event-stream")
+        async for part in response.parts:
             self._bytes += len(part)
             if self._bytes > LARGEST:
                 raise ValueError(f"its answer has more than {LARGEST:,} bytes")
@@ -90,7 +88,7 @@ class Answer:
     def _take(self, event: bytes, produced: Produced) -> None:
         before = self.tokens
         counts, _ = self._tally.event(event)
-        self._parts += counts.total()
+        self._parts += len(counts)
         if b'"error"' in event and self.complaint is None:
             self.complaint = _error_in(event)
         if self.tokens > before:

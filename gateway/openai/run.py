@@ -225,9 +225,9 @@ class ServedRun(Course[Sent]):
         url = upstream.settings.url
         try:
             async with upstream.send(PATH, body) as response:
-                if response.status_code != 200:
+                if response.status != 200:
                     told = await complaint_in(response)
-                    refused(upstream, response.status_code, told, PATH)
+                    refused(upstream, response.status, told, PATH)
                 await answer.read(response, partial(self._produced, one))
         except EngineSilent:
             silence = upstream.limits.idle_seconds

@@ -8,6 +8,7 @@ from typing import NoReturn
 import httpx
 
 from justitia.engines.base import EngineError
+from justitia.gateway import connections
 from justitia.gateway.fleet import Engine
 from justitia.gateway.openai.answers import Answer, complaint
 from justitia.gateway.openai.prompts import Ids, Prompts, first_number, measured, words
@@ -192,10 +193,8 @@ async def _tokens_of(
     url = upstream.settings.url
     try:
         async with upstream.send(PATH, body) as response:
-            if response.status_code != 200:
-                refused(
-                    upstream, response.status_code, await complaint_in(response), PATH
-                )
+            if response.status != 200:
+                refused(upstream, response.status, await complaint_in(response), PATH)
             await answer.read(response, lambda tokens: None)
     except EngineSilent:
         raise EngineError(f"server {url} is silent") from None
@@ -208,10 +207,10 @@ async def _tokens_of(
     return answer.prompt_tokens
 
 
-async def complaint_in(response: httpx.Response) -> str:
+async def complaint_in(response: connections.Answer) -> str:
     """Return what the beginning of an answer complains of."""
     body = b""
-    async for part in response.aiter_raw():
+    async for part in response.parts:
         body += part
         if len(body) > 65_536:
             break

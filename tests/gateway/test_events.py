@@ -40,7 +40,7 @@ def read(parts: list[bytes]) -> tuple[bytes, Counter[int], Tally, int]:
         found = [splitter.rest()] if part is None else list(splitter.feed(part))
         for event in found:
             counted, usage_alone = tally.event(event)
-            tokens += counted
+            tokens.update(counted)
             alone += usage_alone
             passed += event
     return passed, tokens, tally, alone
