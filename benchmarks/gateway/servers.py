@@ -85,7 +85,8 @@ def engine() -> list[str]:
 
 def bare_proxy() -> list[str]:
     name = "benchmarks.gateway.proxy:app"
-    return ["-m", "uvicorn", name, "--app-dir=.", "--no-access-log"]
+    more = ["--no-access-log", "--timeout-keep-alive=60"]
+    return ["-m", "uvicorn", name, "--app-dir=.", *more]
 
 
 def gateway(name: str, engine: str) -> list[str]:
