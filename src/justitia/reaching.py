@@ -7,11 +7,11 @@ from justitia.config import ConfigError, RunSettings
 from justitia.engines.base import Engine
 from justitia.engines.registry import EXTRAS, EngineNotInstalled
 from justitia.engines.sim import load_preset
+from justitia.gateway.extra import CLIENT, missing
 from justitia.gateway.loading import key_in
 from justitia.gateway.settings import EngineSettings
 
 NAME = "openai"
-_EXTRA = ("httpx", "prometheus_client", "starlette", "uvicorn")
 
 
 def reach(
@@ -40,16 +40,14 @@ def reach(
         key = key_in(
             settings.key_env, os.environ if environment is None else environment
         )
-    try:
-        from justitia.gateway.openai import OpenAIEngine  # noqa: PLC0415 - as below
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing not in _EXTRA:
-            raise
+    library = missing(CLIENT)
+    if library is not None:
         raise EngineNotInstalled(
-            f"engine {NAME!r} needs {missing}, which is not installed; "
+            f"engine {NAME!r} needs {library}, which is not installed; "
             f"install it with: pip install 'justitia[{EXTRAS[NAME]}]'"
-        ) from None
+        )
+    from justitia.gateway.openai import OpenAIEngine  # noqa: PLC0415 - as above
+
     return OpenAIEngine(
         [
             EngineSettings(

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 
+from justitia.gateway.extra import SERVER, missing
 from justitia.gateway.loading import load
 from justitia.policy import PolicyError
-
-_EXTRA = ("httpx", "prometheus_client", "starlette", "uvicorn")
 
 
 class GatewayNotInstalled(PolicyError):
@@ -23,13 +22,12 @@ def relay(flags: Mapping[str, object], file: str | None) -> None:
         If nothing can listen at the address.
     """
     settings = load(flags, file=file)
-    try:
-        from justitia.gateway.serve import serve  # noqa: PLC0415 - it may be missing
-    except ModuleNotFoundError as error:
-        if error.name not in _EXTRA:
-            raise
+    library = missing(SERVER)
+    if library is not None:
         raise GatewayNotInstalled(
-            f"justitia gateway needs {error.name}, which is not installed; "
+            f"justitia gateway needs {library}, which is not installed; "
             "install it with: pip install 'justitia[gateway]'"
-        ) from None
+        )
+    from justitia.gateway.serve import serve  # noqa: PLC0415 - it needs the extra
+
     serve(settings)

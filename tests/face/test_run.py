@@ -197,14 +197,23 @@ def test_a_real_engine_of_a_version_that_is_not_known_is_told(
 def test_what_servers_are_spoken_to_with_is_told_where_it_is_not_installed(
     name: str, justitia: Justitia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in [*sys.modules]:
-        if module.startswith(("justitia.gateway.openai", "justitia.gateway.upstream")):
-            monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, name, None)
     ran = justitia("run", "--engine", "openai", "--url", "http://127.0.0.1:9")
     assert (ran.code, ran.out) == (RUN_FAILED, "")
     assert ran.err == (
         f"justitia: engine 'openai' needs {name}, which is not installed; install it "
+        "with: pip install 'justitia[gateway]'\n"
+    )
+
+
+def test_what_the_gateway_needs_is_told_where_it_is_not_installed(
+    justitia: Justitia, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    ran = justitia("gateway", "--engine", "http://127.0.0.1:9")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "justitia: justitia gateway needs starlette, which is not installed; install it "
         "with: pip install 'justitia[gateway]'\n"
     )
 
