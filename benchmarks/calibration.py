@@ -1,0 +1,130 @@
+"""How well `sim`, calibrated on an engine, tells what that engine will do.
+
+    python -m benchmarks.calibration --engine vllm
+
+calibrates `sim` on the real engine as ``justitia calibrate`` does, runs a workload that
+was not used for it on both, and prints the mean JCT that was measured beside the one
+that was simulated. Exit code 1 if any is off by more than 15 %.
+
+Measuring and calibrating take turns, so that a machine that gets slower meanwhile does
+so for both, and medians over the turns are compared. With ``--clock cpu`` times are
+those of the thread that computes, which other programs on the machine change less; for
+the tiny model, on a CPU.
+"""
+
+import argparse
+from collections.abc import Callable, Sequence
+from functools import partial
+from statistics import median
+from time import thread_time_ns
+from typing import Any
+
+from justitia.engines.calibration.fitting import StepFit, fit_steps
+from justitia.engines.calibration.measuring import measure
+from justitia.engines.calibration.recording import Recorded
+from justitia.engines.calibration.samples import Sample
+from justitia.engines.calibration.writing import preset_of
+from justitia.engines.registry import create_engine
+from justitia.engines.scenario import build
+from justitia.engines.serving.engine import LiveEngine
+from justitia.engines.sim import Preset, SimEngine
+from justitia.engines.summary import summarise
+from justitia.policy import create
+from justitia.predictors import Oracle
+from justitia.workloads import AgentSpec
+
+MOST_OFF = 0.15
+"""Of a simulated mean JCT over the measured one, less 1."""
+POLICIES = ("fcfs", "vtc", "justitia")
+SEED = 7
+"""Of the workload; those of calibrating are others."""
+FIRST_SEED = 1_000
+
+
+class OnThisThread(Recorded):
+    """A run that counts the time of this thread on a processor."""
+
+    _clock = staticmethod(thread_time_ns)
+
+
+CLOCKS: dict[str, type[Recorded]] = {"wall": Recorded, "cpu": OnThisThread}
+
+
+def mean_jct(
+    run: Callable[..., Any], agents: Sequence[AgentSpec], policy: str
+) -> float:
+    """Return the mean JCT of a run, in seconds."""
+    record = run(agents, create(policy), Oracle())
+    mean = summarise(record, None).mean_jct
+    assert mean is not None
+    return mean
+
+
+def calibrated(
+    engine: LiveEngine[Any], samples: list[Sample]
+) -> tuple[StepFit, Preset]:
+    """Return the fit, and the preset that it makes."""
+    fit = fit_steps(samples)
+    told = {"name": "fitted", "description": "this machine", "source": "measured"}
+    return fit, preset_of(fit, engine.limits(), **told)
+
+
+def compare(
+    engine: LiveEngine[Any], *, turns: int, agents: int, kind: type[Recorded]
+) -> bool:
+    """Calibrate and measure by turns, print both sides, return whether they agree."""
+    samples: list[Sample] = []
+    measured: dict[str, list[float]] = {policy: [] for policy in POLICIES}
+    _, guess = calibrated(engine, measure(engine, rounds=1, kind=kind))
+    # Arrivals are placed by a first guess, so that the engine is as busy as it says.
+    there = build(guess, agents=agents, seed=SEED, fit=engine.fit)
+    run = partial(engine.run, kind=partial(kind, samples=[]))
+    for turn in range(turns):
+        for policy in POLICIES:
+            measured[policy].append(mean_jct(run, there.agents, policy))
+        seed = FIRST_SEED + 10 * turn
+        samples += measure(engine, rounds=1, seed=seed, kind=kind)
+    fit, preset = calibrated(engine, samples)
+    print(
+        f"{engine.name} {engine.version()}: a step takes {fit.fixed * 1e3:.3f} ms, "
+        f"{fit.prefill_token * 1e6:.2f} us a prompt token, {fit.sequence * 1e6:.1f} us "
+        f"a sequence, {fit.kv_token * 1e9:.0f} ns a KV token;\n"
+        f"off by {fit.error:.1%} in the mean, R2 {fit.r2:.3f}, {fit.used:,} steps, "
+        f"{fit.left_out} left out\n"
+        f"{len(there.agents)} agents with {there.inferences} inferences, seed {SEED}, "
+        f"{turns} turns\n"
+        "policy      measured  simulated      off"
+    )
+    worst = 0.0
+    for policy in POLICIES:
+        simulated = mean_jct(SimEngine(preset).run, there.agents, policy)
+        real = median(measured[policy])
+        off = simulated / real - 1
+        worst = max(worst, abs(off))
+        print(f"{policy:<10}{real:>9.3f}s {simulated:>9.3f}s {off:>+8.1%}", flush=True)
+    print(f"worst {worst:.1%}, allowed {MOST_OFF:.0%}")
+    return worst <= MOST_OFF
+
+
+def main() -> int:
+    """Compare on the engines that were asked for."""
+    parser = argparse.ArgumentParser(description="Measured beside simulated mean JCT.")
+    parser.add_argument("--engine", choices=("vllm", "sglang"), required=True)
+    parser.add_argument("--model", help="default: a tiny one, made on the spot")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--agents", type=int, default=40)
+    parser.add_argument("--clock", choices=CLOCKS, default="wall")
+    given = parser.parse_args()
+    engine = create_engine(given.engine, model=given.model)
+    assert isinstance(engine, LiveEngine)
+    try:
+        agree = compare(
+            engine, turns=given.turns, agents=given.agents, kind=CLOCKS[given.clock]
+        )
+    finally:
+        engine.close()
+    return 0 if agree else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
