@@ -24,6 +24,8 @@ FAR = 6.0
 LEAST_FAR = 0.5
 """But none that is off by less than this part of what the line says."""
 _MOST_LEFT_OUT = 0.2
+_ALIKE = 1e-18
+"""Times that differ by their rounding only."""
 
 
 class CalibrationError(PolicyError):
@@ -128,11 +130,12 @@ def fit_steps(samples: Sequence[Sample]) -> StepFit:
         kept = off <= limit
     used, line = times[kept], (design @ solution)[kept]
     spread = float(np.sum((used - np.mean(used)) ** 2))
+    alike = spread <= _ALIKE * float(np.sum(used**2))
     missed = float(np.sum((used - line) ** 2))
     return StepFit(
         *(float(each) for each in solution),
         error=float(np.mean(np.abs(line / used - 1))),
-        r2=1 - missed / spread if spread else 1.0,
+        r2=1.0 if alike else 1 - missed / spread,
         used=len(used),
         left_out=len(times) - len(used),
     )
