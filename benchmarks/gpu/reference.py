@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 POSITIONS = 4
-_CLEAR = {"cpu": 1e-3, "cuda": 0.1}
+_CLEAR = {"cpu": 0.02, "cuda": 0.1}
 """How far the first token must be ahead of the second, in standard deviations of all:
 below that the kernels of an engine may rightly say the other."""
 

@@ -41,14 +41,16 @@ def preset_of(
 def toml(preset: Preset, notes: Mapping[str, object]) -> str:
     """Return the text of a preset's file, with `notes` as comments before it.
 
-    JSON's strings are TOML's, but that TOML has no DEL in them.
+    JSON's strings are TOML's, but that TOML has no DEL in them, and no halves of a
+    character: bytes of a command line that are no text become question marks.
     """
     lines = [f"# {_line(key)}: {_line(value)}" for key, value in notes.items()]
     lines.append("")
     for field in fields(preset):
         value = getattr(preset, field.name)
         if isinstance(value, str):
-            told = json.dumps(value).replace("\x7f", "\\u007f")
+            text = value.encode(errors="replace").decode()
+            told = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
         else:
             told = f"{value:_}"
         lines.append(f"{field.name} = {told}")

@@ -59,6 +59,15 @@ def test_what_it_looks_like() -> None:
     )
 
 
+def test_what_is_no_text_is_not_written() -> None:
+    made = preset_of(
+        fit(1e-3, 0, 0, 0), LIMITS, name="\udc80 \x7f", description="d", source="s"
+    )
+    told = toml(made, {"Model": "\udc80"}).encode().decode()
+    assert 'name = "? \\u007f"' in told
+    assert told.startswith("# Model: ?\n")
+
+
 def test_a_preset_is_a_file_of_the_current_folder(tmp_path: Path) -> None:
     made = preset_of(fit(1e-3, 0, 0, 0), LIMITS, name="m", description="d", source="s")
     (tmp_path / "m.toml").write_text(toml(made, {}))
