@@ -40,7 +40,7 @@ def vllm(
         given["enforce_eager"] = True
     else:
         given["gpu_memory_utilization"] = _MEMORY
-    given |= more
+    given |= dict(more)
     engine = VLLMEngine(model=model, arguments=given)
     report = _report("vllm", engine.version(), device)
     try:
@@ -104,18 +104,15 @@ def sglang_arguments(
         prepare(TINY_ON_CPU)
         use_cpu()
         given = dict(ARGUMENTS_ON_CPU)
-    return (
-        given
-        | {
-            "model_path": model,
-            "context_length": scale.context,
-            "max_total_tokens": scale.cache,
-            "max_running_requests": scale.running,
-            "chunked_prefill_size": scale.budget,
-            "page_size": 1,
-        }
-        | more
-    )
+    given |= {
+        "model_path": model,
+        "context_length": scale.context,
+        "max_total_tokens": scale.cache,
+        "max_running_requests": scale.running,
+        "chunked_prefill_size": scale.budget,
+        "page_size": 1,
+    }
+    return given | dict(more)
 
 
 def sglang(

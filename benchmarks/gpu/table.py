@@ -12,7 +12,7 @@ _HEADS = (
 
 def text(reports: Sequence[Report]) -> str:
     """Return all of it, in lines."""
-    cells = [_HEADS]
+    cells: list[tuple[str, ...]] = [_HEADS]
     cells += [_cells(report, row) for report in reports for row in report.rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [_line(row, widths) for row in cells]

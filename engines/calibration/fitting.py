@@ -132,8 +132,12 @@ def fit_steps(samples: Sequence[Sample]) -> StepFit:
     spread = float(np.sum((used - np.mean(used)) ** 2))
     alike = spread <= _ALIKE * float(np.sum(used**2))
     missed = float(np.sum((used - line) ** 2))
+    fixed, prefill_token, sequence, kv_token = solution.tolist()
     return StepFit(
-        *(float(each) for each in solution),
+        fixed,
+        prefill_token,
+        sequence,
+        kv_token,
         error=float(np.mean(np.abs(line / used - 1))),
         r2=1.0 if alike else 1 - missed / spread,
         used=len(used),

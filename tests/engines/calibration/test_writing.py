@@ -19,8 +19,10 @@ some = text.filter(lambda told: not any(0xD800 <= ord(c) <= 0xDFFF for c in told
 times = st.floats(0, 1).map(lambda each: each or 0.0)
 
 
-def fit(*parts: float) -> StepFit:
-    return StepFit(*parts, error=0.01, r2=0.99, used=100, left_out=0)
+def fit(fixed: float, prefill: float, sequence: float, kv: float) -> StepFit:
+    return StepFit(
+        fixed, prefill, sequence, kv, error=0.01, r2=0.99, used=100, left_out=0
+    )
 
 
 @given(

@@ -57,11 +57,12 @@ def test_what_would_leave_no_room_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "choice",
-    [{"admission": "prompt"}, {"admission": "lookahead"}, {"preemption": "swap"}],
+    [("prompt", "recompute"), ("lookahead", "recompute"), ("none", "swap")],
 )
-def test_what_sglang_has_not(choice: dict[str, str]) -> None:
+def test_what_sglang_has_not(choice: tuple[str, str]) -> None:
+    admission, preemption = choice
     with pytest.raises(EngineError, match="as SGLang, admission none or max"):
-        SimEngine(preset(), **choice)
+        SimEngine(preset(), admission=admission, preemption=preemption)
 
 
 def test_pages_are_of_a_token() -> None:
