@@ -116,6 +116,8 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         good = False
     if not good:
         parser.error("--arguments: must be a JSON object")
+    if good and json.loads(given.arguments) and given.engine == "both":
+        parser.error("--arguments: are for one engine; name it with --engine")
     if given.running is not None and given.running < 1:
         parser.error("--running: must be at least 1")
     return given

@@ -10,6 +10,7 @@ Whatever goes wrong is a failed finding: other parts run all the same.
 import json
 import sys
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from traceback import print_exc
 
@@ -22,6 +23,10 @@ SAID = "said.json"
 
 def make(folder: Path, device: str, said: Path) -> None:
     """Make the model, and take down what transformers makes of it."""
+    if device == "cpu" and find_spec("sglang") is not None:
+        from justitia.engines.sglang.surroundings import use_cpu  # noqa: PLC0415
+
+        use_cpu()  # its transformers do not load without the stand-ins
     from benchmarks.gpu.reference import reference  # noqa: PLC0415
     from benchmarks.gpu.scale import scale_of  # noqa: PLC0415
     from justitia.engines.tiny import make_tiny_model  # noqa: PLC0415

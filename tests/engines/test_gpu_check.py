@@ -149,6 +149,7 @@ def test_an_engine_that_is_not_there_is_named(
         ["--device", "tpu"],
         ["--arguments", "3"],
         ["--arguments", "{"],
+        ["--arguments", '{"tensor_parallel_size": 2}'],
         ["--running", "0"],
     ],
 )
