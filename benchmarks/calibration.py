@@ -71,15 +71,20 @@ def calibrated(
 
 
 def compare(
-    engine: LiveEngine[Any], *, turns: int, agents: int, kind: type[Recorded]
+    engine: LiveEngine[Any],
+    *,
+    turns: int,
+    agents: int,
+    arrivals: str,
+    kind: type[Recorded],
 ) -> bool:
     """Calibrate and measure by turns, print both sides, return whether they agree."""
     _, guess = calibrated(engine, measure(engine, rounds=1, kind=kind))
     # Arrivals are placed by a first guess, so that the engine is as busy as it says.
-    there = build(guess, agents=agents, seed=SEED, fit=engine.fit)
+    there = build(guess, agents=agents, arrivals=arrivals, seed=SEED, fit=engine.fit)
     print(
         f"{engine.name} {engine.version()}, {len(there.agents)} agents with "
-        f"{there.inferences} inferences, seed {SEED}\n"
+        f"{there.inferences} inferences, arrivals {arrivals}, seed {SEED}\n"
         "turn  ms a step  us a token  us a sequence  ns a KV token  error     R2  "
         + "  ".join(f"{policy:>20}" for policy in POLICIES),
         flush=True,
@@ -135,13 +140,24 @@ def main() -> int:
     parser.add_argument("--model", help="default: a tiny one, made on the spot")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--agents", type=int, default=40)
+    parser.add_argument(
+        "--arrivals",
+        choices=("poisson", "burst"),
+        default="poisson",
+        help="at a density of 2 (default), or all at once, where a JCT is as much off "
+        "as the steps are: with poisson twice that, on a machine whose speed changes",
+    )
     parser.add_argument("--clock", choices=CLOCKS, default="wall")
     given = parser.parse_args()
     engine = create_engine(given.engine, model=given.model)
     assert isinstance(engine, LiveEngine)
     try:
         agree = compare(
-            engine, turns=given.turns, agents=given.agents, kind=CLOCKS[given.clock]
+            engine,
+            turns=given.turns,
+            agents=given.agents,
+            arrivals=given.arrivals,
+            kind=CLOCKS[given.clock],
         )
     finally:
         engine.close()

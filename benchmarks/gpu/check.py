@@ -111,12 +111,12 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         )
     given = parser.parse_args(arguments)
     try:
-        good = isinstance(json.loads(given.arguments), dict)
+        more = json.loads(given.arguments)
     except ValueError:
-        good = False
-    if not good:
+        more = None
+    if not isinstance(more, dict):
         parser.error("--arguments: must be a JSON object")
-    if good and json.loads(given.arguments) and given.engine == "both":
+    if more and given.engine == "both":
         parser.error("--arguments: are for one engine; name it with --engine")
     if given.running is not None and given.running < 1:
         parser.error("--running: must be at least 1")
