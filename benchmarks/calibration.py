@@ -20,11 +20,10 @@ from statistics import median
 from time import thread_time_ns
 from typing import Any
 
-from justitia.engines.calibration.fitting import StepFit, fit_steps
-from justitia.engines.calibration.measuring import measure, workloads
+from justitia.engines.calibration.fitting import fit_steps
+from justitia.engines.calibration.measuring import guessed, measure, workloads
 from justitia.engines.calibration.recording import Recorded
 from justitia.engines.calibration.samples import Sample
-from justitia.engines.calibration.writing import preset_of
 from justitia.engines.registry import create_engine
 from justitia.engines.scenario import build
 from justitia.engines.serving.engine import LiveEngine
@@ -61,15 +60,6 @@ def mean_jct(
     return mean
 
 
-def calibrated(
-    engine: LiveEngine[Any], samples: list[Sample]
-) -> tuple[StepFit, Preset]:
-    """Return the fit, and the preset that it makes."""
-    fit = fit_steps(samples)
-    told = {"name": "fitted", "description": "this machine", "source": "measured"}
-    return fit, preset_of(fit, engine.limits(), **told)
-
-
 def compare(
     engine: LiveEngine[Any],
     *,
@@ -79,7 +69,7 @@ def compare(
     kind: type[Recorded],
 ) -> bool:
     """Calibrate and measure by turns, print both sides, return whether they agree."""
-    _, guess = calibrated(engine, measure(engine, rounds=1, kind=kind))
+    guess = guessed(engine, measure(engine, rounds=1, kind=kind))
     # Arrivals are placed by a first guess, so that the engine is as busy as it says.
     there = build(guess, agents=agents, arrivals=arrivals, seed=SEED, fit=engine.fit)
     print(
@@ -91,7 +81,8 @@ def compare(
     )
     ratios: dict[str, list[float]] = {policy: [] for policy in POLICIES}
     for turn in range(turns):
-        fit, preset, measured = a_turn(engine, there.agents, turn, kind)
+        samples, measured = a_turn(engine, there.agents, turn, guess, kind)
+        fit, preset = fit_steps(samples), guessed(engine, samples)
         cells = []
         for policy in POLICIES:
             simulated = mean_jct(SimEngine(preset).run, there.agents, policy)
@@ -115,14 +106,15 @@ def a_turn(
     engine: LiveEngine[Any],
     agents: Sequence[AgentSpec],
     turn: int,
+    guess: Preset,
     kind: type[Recorded],
-) -> tuple[StepFit, Preset, dict[str, float]]:
-    """Return a fit, its preset, and the mean JCT measured meanwhile under each policy.
+) -> tuple[list[Sample], dict[str, float]]:
+    """Return samples, and the mean JCT measured meanwhile under each policy.
 
     Every turn begins with another policy.
     """
     samples: list[Sample] = []
-    loads = workloads(engine, FIRST_SEED + turn)
+    loads = workloads(engine, FIRST_SEED + turn, guess)
     measured = {}
     for place in range(len(POLICIES)):
         for load in loads[place :: len(POLICIES)]:
@@ -130,7 +122,7 @@ def a_turn(
         policy = POLICIES[(place + turn) % len(POLICIES)]
         run = partial(engine.run, kind=partial(kind, samples=[]))
         measured[policy] = mean_jct(run, agents, policy)
-    return *calibrated(engine, samples), measured
+    return samples, measured
 
 
 def main() -> int:

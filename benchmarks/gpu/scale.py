@@ -44,5 +44,5 @@ class Scale:
 def scale_of(device: str, running: int | None = None) -> Scale:
     """Return the scale for a device, with so many sequences if that is said."""
     if device == "cpu":
-        return Scale(TINY, running or 64, 16, 16, CONTEXT, 256, 16, 3)
+        return Scale(TINY, running or 64, 16, 16, CONTEXT, 256, 12, 2)
     return Scale(BILLION, running or 256, 32, 64, 4096, 2048, 60, 7)

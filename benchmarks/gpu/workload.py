@@ -9,10 +9,9 @@ from benchmarks.gpu.timing import Stopwatch
 from justitia.engines import RunRecord
 from justitia.engines.calibration.fitting import fit_steps
 from justitia.engines.calibration.loads import of_one_shape
-from justitia.engines.calibration.measuring import measure
+from justitia.engines.calibration.measuring import guessed, measure
 from justitia.engines.calibration.recording import Recorded
 from justitia.engines.calibration.samples import Sample
-from justitia.engines.calibration.writing import preset_of
 from justitia.engines.scenario import Scenario, build
 from justitia.engines.serving.engine import LiveEngine
 from justitia.engines.sim import Preset, SimEngine
@@ -34,14 +33,14 @@ SEED = 7
 
 def calibrated(engine: LiveEngine[Any], report: Report) -> Preset:
     """Measure the steps of this machine, and return what `sim` makes of them."""
-    fit = fit_steps(measure(engine, rounds=1))
+    samples = measure(engine, rounds=1)
+    fit = fit_steps(samples)
     report.facts["calibrated step"] = (
         f"{fit.fixed * 1e3:.3f} ms, {fit.prefill_token * 1e6:.2f} us a prompt token, "
         f"{fit.sequence * 1e6:.2f} us a sequence, {fit.kv_token * 1e9:.2f} ns a KV "
         f"token; off by {fit.error:.1%}, R2 {fit.r2:.3f}"
     )
-    told = {"name": "calibrated", "description": "this machine", "source": "measured"}
-    return preset_of(fit, engine.limits(), **told)
+    return guessed(engine, samples)
 
 
 def run_policies(engine: LiveEngine[Any], scale: Scale, report: Report) -> None:

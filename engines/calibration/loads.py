@@ -8,15 +8,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from justitia.engines.scaling import scaled_to
+from justitia.engines.scenario import BASE_LOAD, window
 from justitia.engines.serving.backend import Limits
-from justitia.workloads import AgentSpec, InferenceSpec, paper_mix
+from justitia.engines.sim.preset import Preset
+from justitia.workloads import AgentSpec, InferenceSpec, paper_mix, poisson
 
 DECODE = 16
 """Tokens that each sequence of a load of one shape produces."""
 SHORT = 16
 """Tokens of a short prompt."""
-AGENTS = 12
+AGENTS = 20
 """In a load of agents."""
+DENSITY = 2
+"""Of their arrivals, where it is known how fast the engine is."""
 _SHARE = 0.9
 """Of the cache that a load of one shape fills at most."""
 
@@ -63,7 +67,15 @@ def of_one_shape(count: int, prompt: int, decode: int) -> list[AgentSpec]:
     return [AgentSpec(f"{number}", alike, arrival=0.0) for number in range(count)]
 
 
-def of_agents(room: int, seed: int) -> Sequence[AgentSpec]:
-    """Return agents of all classes that come at once, made to fit."""
+def of_agents(room: int, seed: int, guess: Preset | None) -> Sequence[AgentSpec]:
+    """Return agents of all classes, made to fit, that come as those of a workload do.
+
+    So what it takes to let a request in is part of steps as it is there. Without a
+    guess of how fast the engine is they come at once.
+    """
     fitted = scaled_to(paper_mix(AGENTS, seed), room).agents
-    return [replace(spec, arrival=0.0) for spec in fitted]
+    if guess is None:
+        return [replace(spec, arrival=0.0) for spec in fitted]
+    seconds = window(guess, fitted, BASE_LOAD * DENSITY)
+    times = poisson(len(fitted), seconds, seed)
+    return [replace(s, arrival=time) for s, time in zip(fitted, times, strict=True)]

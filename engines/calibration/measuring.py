@@ -6,9 +6,12 @@ from random import Random
 from typing import Any
 
 from justitia.engines.calibration import loads
+from justitia.engines.calibration.fitting import fit_steps
 from justitia.engines.calibration.recording import Recorded
 from justitia.engines.calibration.samples import Sample
+from justitia.engines.calibration.writing import preset_of
 from justitia.engines.serving.engine import LiveEngine
+from justitia.engines.sim.preset import Preset
 from justitia.policy import create
 from justitia.predictors import Oracle
 from justitia.workloads import AgentSpec
@@ -17,11 +20,16 @@ ROUNDS = 3
 POLICY = "justitia"
 
 
-def workloads(engine: LiveEngine[Any], seed: int) -> list[Sequence[AgentSpec]]:
-    """Return all loads of a round, in an order that is drawn; opens the engine."""
+def workloads(
+    engine: LiveEngine[Any], seed: int, guess: Preset | None = None
+) -> list[Sequence[AgentSpec]]:
+    """Return all loads of a round, in an order that is drawn; opens the engine.
+
+    `guess` says how fast it is, if that is known.
+    """
     room = engine.room()
     made = [loads.of_one_shape(*s) for _, s in loads.shapes(engine.limits(), room)]
-    found: list[Sequence[AgentSpec]] = [*made, loads.of_agents(room, seed)]
+    found: list[Sequence[AgentSpec]] = [*made, loads.of_agents(room, seed, guess)]
     Random(seed).shuffle(found)
     return found
 
@@ -55,17 +63,23 @@ def measure(
     EngineError
         If the engine is not there, or a run fails.
     """
-    plan = [workloads(engine, seed + number) for number in range(rounds + 1)]
-    whole = sum(map(len, plan))
-    done = 0
+    first: list[Sample] = []
     samples: list[Sample] = []
-    for number, each in enumerate(plan):
-        kept = samples if number else []
-        for agents in each:
-            engine.run(
-                agents, create(POLICY), Oracle(), kind=partial(kind, samples=kept)
-            )
+    guess, done = None, 0
+    for number in range(rounds + 1):
+        plan = workloads(engine, seed + number, guess)
+        keep = partial(kind, samples=samples if number else first)
+        for agents in plan:
+            engine.run(agents, create(POLICY), Oracle(), kind=keep)
             done += 1
             if progress is not None:
-                progress(done, whole)
+                progress(done, (rounds + 1) * len(plan))
+        if not number:
+            guess = guessed(engine, first)
     return samples
+
+
+def guessed(engine: LiveEngine[Any], samples: Sequence[Sample]) -> Preset:
+    """Return what samples make of an engine, under a name that nobody sees."""
+    told = {"name": "guess", "description": "this machine", "source": "measured"}
+    return preset_of(fit_steps(samples), engine.limits(), **told)

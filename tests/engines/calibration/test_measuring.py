@@ -59,7 +59,7 @@ def test_loads_are_within_what_there_is_room_for(limits: Limits, room: int) -> N
         if name != "prompt":
             assert count <= limits.max_num_seqs
         assert count * (prompt + decode) <= limits.capacity_tokens + 2 * count
-    for agent in of_agents(room, 3):
+    for agent in of_agents(room, 3, None):
         for one in agent.inferences:
             assert one.prompt_tokens + one.decode_tokens <= max(room, 2)
 
