@@ -21,8 +21,9 @@ ROUNDS = 8
 """Of weighing samples anew by what the line says of them."""
 FAR = 6.0
 """A sample is left out that is so many times as far off as the middle one."""
-LEAST_FAR = 0.5
-"""But none that is off by less than this part of what the line says."""
+LEAST_FAR = 3.0
+"""But none that takes less than four times what the line says: a step before which many
+requests were let in takes twice or three times that, and does so in every run."""
 _MOST_LEFT_OUT = 0.2
 _ALIKE = 1e-18
 """Times that differ by their rounding only."""
