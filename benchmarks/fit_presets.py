@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from justitia.engines.calibration.fitting import least_squares
+
 SPLITWISE = "splitwise_perf_model.csv"
 VIDUR = "a100_llama2-7b_mlp.csv"
 PRESETS = Path(__file__).resolve().parents[1] / "engines" / "sim" / "presets"
@@ -238,13 +240,6 @@ def vidur(folder: Path) -> dict[int, dict[str, float]]:
 
 
 # --- fitting ------------------------------------------------------------------------
-
-
-def least_squares(design: Array, times: Array, weights: Array) -> Array:
-    """Minimise the weighted sum of squared relative errors."""
-    scale = np.sqrt(weights) / times
-    solution = np.linalg.lstsq(design * scale[:, None], times * scale, rcond=None)[0]
-    return np.asarray(solution, dtype=np.float64)
 
 
 def slope_through(

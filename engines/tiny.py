@@ -1,22 +1,61 @@
-"""A language model made on the spot: random weights, real files, a few hundred kB.
+"""A language model made on the spot: random weights, real files, of any size.
 
 Real engines load it like any other model. What it says means nothing; how long it
 takes, how much it holds and in what order requests are served does.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 CONTEXT = 512
 """Tokens of prompt and output that the model takes."""
-_VOCABULARY = 512
+_LEARNED = 512
+"""Tokens that its tokenizer has."""
 _TEMPLATE = (
     "{% for message in messages %}{{ message['role'] }}: {{ message['content'] }}\n"
     "{% endfor %}assistant: "
 )
 
 
-def make_tiny_model(folder: Path, *, context: int = CONTEXT, seed: int = 7) -> Path:
-    """Write a Llama of 2 layers and a byte-level tokenizer; return the folder.
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Of a Llama: its sizes, and the type and the device that it is made with.
+
+    Engines take the type of the weights: in bfloat16 some kernels for CPUs with AMX die
+    of an illegal instruction on machines that only say they have it.
+    """
+
+    layers: int = 2
+    hidden: int = 64
+    inner: int = 128
+    heads: int = 2
+    kv_heads: int = 1
+    head: int = 32
+    vocabulary: int = _LEARNED
+    dtype: str = "float32"
+    device: str = "cpu"
+
+
+TINY = Shape()
+"""A few hundred kB, for a CPU."""
+BILLION = Shape(
+    layers=16,
+    hidden=2048,
+    inner=8192,
+    heads=32,
+    kv_heads=8,
+    head=64,
+    vocabulary=32_000,
+    dtype="bfloat16",
+    device="cuda",
+)
+"""About 1.1 billion weights, 2.2 GB, made on a GPU."""
+
+
+def make_tiny_model(
+    folder: Path, *, context: int = CONTEXT, seed: int = 7, shape: Shape = TINY
+) -> Path:
+    """Write a Llama, tiny by default, and a byte-level tokenizer; return the folder.
 
     Parameters
     ----------
@@ -55,7 +94,7 @@ def make_tiny_model(folder: Path, *, context: int = CONTEXT, seed: int = 7) -> P
     tokenizer.train_from_iterator(
         ["the agent asked the engine for a token and the engine gave it one " * 4],
         trainers.BpeTrainer(
-            vocab_size=_VOCABULARY,
+            vocab_size=_LEARNED,
             special_tokens=["<s>", "</s>", "<pad>"],
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,
@@ -70,22 +109,23 @@ def make_tiny_model(folder: Path, *, context: int = CONTEXT, seed: int = 7) -> P
         model_max_length=context,
     ).save_pretrained(folder)
     torch.manual_seed(seed)
+    dtype = getattr(torch, shape.dtype)
     config = LlamaConfig(
-        vocab_size=_VOCABULARY,
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=32,
+        vocab_size=shape.vocabulary,
+        hidden_size=shape.hidden,
+        intermediate_size=shape.inner,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.kv_heads,
+        head_dim=shape.head,
         max_position_embeddings=context,
         bos_token_id=0,
         eos_token_id=1,
         pad_token_id=2,
-        # Engines take the type of the weights: in bfloat16 some kernels for CPUs with
-        # AMX die of an illegal instruction on machines that only say they have it.
-        torch_dtype=torch.float32,
+        torch_dtype=dtype,
     )
     disable_progress_bar()
-    LlamaForCausalLM(config).to(torch.float32).save_pretrained(folder)
+    with torch.device(shape.device):
+        model = LlamaForCausalLM(config).to(dtype)
+    model.save_pretrained(folder)
     return folder

@@ -76,3 +76,12 @@ def _no_bare_imports() -> Iterator[None]:
     yield
     stray = _BARE & sys.modules.keys()
     assert not stray, f"imported without the justitia. prefix: {sorted(stray)}"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a GPU where there is none."""
+    if item.get_closest_marker("gpu") is not None:
+        from benchmarks.gpu.check import gpu
+
+        if not gpu():
+            pytest.skip("nvidia-smi finds no GPU here; see docs/gpu.md")

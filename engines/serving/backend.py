@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from time import monotonic
 
 from justitia.engines.serving.agents import Agents
@@ -26,11 +27,15 @@ class Backend(ABC):
         KV tokens of its cache.
     context
         Tokens of prompt and output that one request may have.
+    depth
+        Steps that it keeps in flight: with 2, a turn begins a step and ends with the
+        result of the one before.
     """
 
     agents: Agents
     capacity: int
     context: int
+    depth: int = 1
 
     @property
     def room(self) -> int:
@@ -82,8 +87,30 @@ class Backend(ABC):
         """Return the part of the KV cache that is in use, 0 to 1."""
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an engine's scheduler stays within, as a preset has it.
+
+    Parameters
+    ----------
+    rules
+        Whose rules say what a step runs; see `justitia.engines.sim.Preset`.
+    """
+
+    capacity_tokens: int
+    block_size: int
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    rules: str
+
+
 class ReusableBackend(Backend):
     """A backend that serves one run after the other."""
+
+    @property
+    @abstractmethod
+    def limits(self) -> Limits:
+        """What its scheduler stays within."""
 
     @abstractmethod
     def use(self, policy: Policy) -> None:

@@ -10,7 +10,7 @@ from justitia.engines.base import Engine, EngineError, conserved
 from justitia.engines.records import RunRecord
 from justitia.engines.registry import PRESETS
 from justitia.engines.scaling import Fitted, scaled_to
-from justitia.engines.serving.backend import ReusableBackend
+from justitia.engines.serving.backend import Limits, ReusableBackend
 from justitia.engines.serving.run import LiveRun
 from justitia.engines.serving.surroundings import quietly
 from justitia.engines.sim.preset import Preset, load_preset
@@ -106,8 +106,14 @@ class LiveEngine(Engine, Generic[B]):
         *,
         tags: str = "agent",
         progress: Callable[[int], None] | None = None,
+        kind: Callable[..., LiveRun] = LiveRun,
     ) -> RunRecord:
         """Run all agents to their end; see `Engine.run`.
+
+        Parameters
+        ----------
+        kind
+            What makes the run: `LiveRun`, or one that looks at more.
 
         Raises
         ------
@@ -119,7 +125,7 @@ class LiveEngine(Engine, Generic[B]):
         backend = self._open()
         backend.use(policy)
         try:
-            record = LiveRun(
+            record = kind(
                 agents,
                 policy,
                 predictor,
@@ -131,6 +137,14 @@ class LiveEngine(Engine, Generic[B]):
             self.close()  # with requests in it; another run starts another
             raise
         return conserved(record, agents)
+
+    def room(self) -> int:
+        """Return the tokens that one request may hold; opens the engine for that."""
+        return self._open().room
+
+    def limits(self) -> Limits:
+        """Return what the engine's scheduler stays within; opens it for that."""
+        return self._open().limits
 
     def close(self) -> None:
         """Let the engine go, and its memory."""

@@ -16,7 +16,7 @@ from sglang.srt.runtime_context import SpawnRanks, publish
 from sglang.srt.sampling.sampling_params import SamplingParams
 from sglang.srt.server_args import PortArgs, ServerArgs
 
-from justitia.engines.serving.backend import ReusableBackend, lasting
+from justitia.engines.serving.backend import Limits, ReusableBackend, lasting
 from justitia.engines.serving.prompts import made_up
 from justitia.engines.serving.settings import ServingSettings
 from justitia.engines.sglang.binding import binding_of
@@ -136,6 +136,20 @@ class SGLangBackend(ReusableBackend):
         scheduler = self._scheduler
         return int(
             min(scheduler.max_req_input_len, self.capacity - 2 * scheduler.page_size)
+        )
+
+    @property
+    def limits(self) -> Limits:
+        """What its scheduler stays within; its pages are taken for tokens."""
+        scheduler = self._scheduler
+        chunk = scheduler.chunked_prefill_size or 0  # -1 or None: prompts are not cut
+        longest = scheduler.max_prefill_tokens
+        return Limits(
+            self.capacity,
+            1,
+            scheduler.max_running_requests,
+            min(chunk, longest) if chunk > 0 else longest,
+            "sglang",
         )
 
     def use(self, policy: Policy) -> None:

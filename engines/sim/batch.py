@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from justitia.engines.base import EngineError
-from justitia.engines.limits import displaces
+from justitia.engines.limits import displaces, without_displacing
 from justitia.engines.sim.admission import Admission
 from justitia.engines.sim.preset import Preset
 from justitia.engines.sim.sequence import Sequence
@@ -55,6 +55,7 @@ class Batch:
         self.running: list[Sequence] = []
         self.waiting: dict[str, Sequence] = {}
         self.free = preset.capacity_tokens // preset.block_size
+        self.room = preset.capacity_tokens  # that one sequence may have
         self.kv_tokens = 0  # computed by the running
         self.preemptions = 0
         self._blocks = self.free
@@ -65,6 +66,11 @@ class Batch:
         self._live: dict[str, Sequence] = {}
         self._moved = 0  # KV tokens swapped out since the last step
         self._displaces = displaces(policy)
+
+    @property
+    def limits(self) -> str:
+        """What the policy asks for and these rules do not have."""
+        return "" if self._displaces else without_displacing(self._policy)
 
     def add(self, sequence: Sequence) -> None:
         """Take note of a sequence that the policy has put in line."""

@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 
 from justitia.engines.base import Engine, EngineError, conserved
 from justitia.engines.records import RunRecord
+from justitia.engines.sim import prefill_first
 from justitia.engines.sim.admission import Admission
 from justitia.engines.sim.batch import Batch
+from justitia.engines.sim.prefill_first import PrefillFirst
 from justitia.engines.sim.preset import Preset
 from justitia.engines.sim.run import Run
 from justitia.policy import Policy
@@ -17,7 +19,7 @@ PREEMPTIONS = ("recompute", "swap")
 
 
 class SimEngine(Engine):
-    """Simulates an engine that works as vLLM does, step by step.
+    """Simulates an engine that works as vLLM does, or SGLang, step by step.
 
     The cache is in blocks; prompts are computed in chunks under a budget of tokens a
     step; the head of the line is admitted or nobody; when decode outgrows the cache the
@@ -57,6 +59,8 @@ class SimEngine(Engine):
                 f"preemption must be one of {', '.join(PREEMPTIONS)}, "
                 f"not {shown(preemption)}"
             )
+        if preset.rules == "sglang":
+            _check_sglang(admission, preemption)
         self.preset = preset
         self.admission = Admission(
             admission, preset.capacity_tokens // preset.block_size, preset.block_size
@@ -95,12 +99,11 @@ class SimEngine(Engine):
         if len(set(ids)) != len(ids):
             twice = next(i for i in ids if ids.count(i) > 1)
             raise EngineError(f"agent {shown(twice)} is in the workload twice")
-        swap = self.preemption == "swap"
         run = Run(
             agents,
             policy,
             predictor,
-            Batch(self.preset, self.admission, policy, swap=swap),
+            self._batch(policy),
             by_stage=tags == "stage",
             skip=self._skip,
             progress=progress,
@@ -109,3 +112,21 @@ class SimEngine(Engine):
             if self._check:
                 run._check()
         return conserved(run.record(), agents)
+
+    def _batch(self, policy: Policy) -> Batch:
+        """Return an empty batch under the rules of the preset."""
+        if self.preset.rules == "sglang":
+            reserved = self.admission.rule == prefill_first.RESERVED
+            ratio = None if reserved else prefill_first.usual()
+            return PrefillFirst(self.preset, policy, ratio)
+        swap = self.preemption == "swap"
+        return Batch(self.preset, self.admission, policy, swap=swap)
+
+
+def _check_sglang(admission: str, preemption: str) -> None:
+    if admission not in prefill_first.ADMISSIONS or preemption != "recompute":
+        raise EngineError(
+            "with a preset of SGLang's rules sim has, as SGLang, admission "
+            f"{' or '.join(prefill_first.ADMISSIONS)} and preemption recompute, not "
+            f"{shown(admission)} and {shown(preemption)}"
+        )

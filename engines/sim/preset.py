@@ -60,6 +60,9 @@ class Preset:
         Picoseconds per KV token held.
     swap_token_ps
         Picoseconds per KV token moved between GPU and host memory, either way.
+    rules
+        Whose rules say what a step runs, one of `ENGINES`: ``"vllm"`` mixes prompts and
+        decoding, ``"sglang"`` has steps of their own for prompts.
 
     Raises
     ------
@@ -86,6 +89,7 @@ class Preset:
     step_sequence_ps: int
     step_kv_token_ps: int
     swap_token_ps: int
+    rules: str = "vllm"
 
     def __post_init__(self) -> None:
         _check(
@@ -129,6 +133,8 @@ class Preset:
         )
 
 
+ENGINES = ("vllm", "sglang")
+"""Whose rules `sim` has."""
 _TEXT = ("name", "description", "source")
 _POSITIVE = (
     "capacity_tokens",
@@ -143,6 +149,7 @@ _STEP = (
     "step_kv_token_ps",
 )
 _KEYS = tuple(f.name for f in fields(Preset))
+_OPTIONAL = "rules"
 
 
 def preset_names() -> tuple[str, ...]:
@@ -212,9 +219,9 @@ def _parse(where: str, content: bytes) -> Preset:
                 f"{where}: unknown key {_shown(key)}; allowed are {', '.join(_KEYS)}"
             )
     for key in _KEYS:
-        if key not in table:
+        if key not in table and key != _OPTIONAL:
             raise PresetError(f"{where}: {key} is missing; {_allowed(key)}")
-    _check(where, table)
+    _check(where, {_OPTIONAL: ENGINES[0]} | table)
     return Preset(**table)
 
 
@@ -231,6 +238,8 @@ def _allowed(key: str) -> str:
     """Say in words what a field may be."""
     if key in _TEXT:
         return "it must be a string that is not blank"
+    if key == _OPTIONAL:
+        return f"it must be one of {', '.join(ENGINES)}"
     return f"it must be a whole number from {int(key in _POSITIVE)} to {MOST}"
 
 
@@ -246,6 +255,8 @@ def _check(where: str, table: dict[str, Any]) -> None:
         value = table[key]
         if key in _TEXT:
             good = isinstance(value, str) and bool(value.strip())
+        elif key == _OPTIONAL:
+            good = isinstance(value, str) and value in ENGINES
         else:
             # type() and not isinstance(): True is an int to Python, not to a preset.
             good = type(value) is int and int(key in _POSITIVE) <= value <= MOST

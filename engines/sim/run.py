@@ -158,7 +158,7 @@ class Run(Course[Sequence]):
         return self._now
 
     def _room(self) -> int:
-        return self._preset.capacity_tokens
+        return self._batch.room
 
     def _enter(self, task: Task) -> Sequence:
         spec = task.spec
@@ -196,6 +196,7 @@ class Run(Course[Sequence]):
             utilisation=self._held / room if room else None,
             preemptions=self._batch.preemptions,
             lag=lag,
+            limits=self._batch.limits,
         )
 
     def _stalled(self, why: str) -> NoReturn:

@@ -6,7 +6,7 @@ from typing import Any
 from vllm import EngineArgs, LLMEngine, SamplingParams, TokensPrompt
 
 from justitia.engines.base import EngineError
-from justitia.engines.serving.backend import ReusableBackend, lasting
+from justitia.engines.serving.backend import Limits, ReusableBackend, lasting
 from justitia.engines.serving.prompts import made_up
 from justitia.engines.vllm.scheduler import PREFIX, PolicyScheduling
 from justitia.policy import Policy
@@ -42,9 +42,23 @@ class VLLMBackend(ReusableBackend):
         self.context = config.model_config.max_model_len
         blocks = self._cache.block_pool.num_gpu_blocks - 1
         self.capacity = blocks * config.cache_config.block_size
+        core = self._engine.engine_core.engine_core
+        self.depth = 1 if core.batch_queue is None else core.batch_queue_size
         self._vocabulary = config.model_config.get_vocab_size()
         self._ids: dict[str, str] = {}  # vLLM's, by name
         self._sent = 0
+
+    @property
+    def limits(self) -> Limits:
+        """What its scheduler stays within."""
+        config = self._engine.vllm_config
+        return Limits(
+            self.capacity,
+            config.cache_config.block_size,
+            config.scheduler_config.max_num_seqs,
+            config.scheduler_config.max_num_batched_tokens,
+            "vllm",
+        )
 
     def use(self, policy: Policy) -> None:
         """Start afresh; nothing may be in the engine."""

@@ -502,6 +502,60 @@ def gateway(
 
 
 @app.command(
+    help_epilogue="Exit codes: 0 done, 1 the engine cannot be used or a run failed, 2 "
+    "the command or a setting cannot be used."
+)
+def calibrate(
+    *,
+    engine: Annotated[str | None, Parameter(metavar="vllm|sglang")] = None,
+    model: Annotated[str | None, Parameter(metavar="NAME|PATH")] = None,
+    out: FileOrDash = None,
+    name: Name = None,
+    rounds: Number = None,
+    seed: Number = None,
+) -> int:
+    """Measure a real engine's step times on this machine, and write a preset of them.
+
+    Loads of known shape run on the engine, in this process; a line is fitted to the
+    times of their steps (prompt tokens, sequences, KV tokens), no part of it negative.
+    justitia run --preset FILE then simulates that engine. It takes a minute or a few,
+    on a machine that does nothing else.
+
+    Parameters
+    ----------
+    engine
+        vllm or sglang.
+    model
+        What the engine serves (default: a tiny model made on the spot).
+    out
+        The preset's file, mine.toml say; - (default) for standard output. Its first
+        lines say what was measured, where, and how far off the fit is.
+    name
+        The preset's name, which results print (default: the model's and the engine's).
+    rounds
+        How often each load runs, after a round that warms up (default: 3). More make up
+        for a machine that is busy.
+    seed
+        Of the order of the loads, and of the agents among them (default: 0).
+    """
+    from justitia import calibrating  # noqa: PLC0415 - see above
+    from justitia.engines import EngineError  # noqa: PLC0415
+    from justitia.policy import PolicyError  # noqa: PLC0415
+
+    try:
+        calibrating.calibrate_settings(
+            calibrating.load(
+                engine, model=model, out=out, name=name, rounds=rounds, seed=seed
+            )
+        )
+    except EngineError as error:
+        return fail(error, RUN_FAILED)
+    except PolicyError as error:
+        return fail(error, USAGE)
+    return DONE
+
+
+@app.command(
     help_epilogue="Exit codes: 0 it honours priorities, 1 it does not or cannot be "
     "made to show, 2 the command cannot be used."
 )
@@ -588,7 +642,7 @@ def _named(given: Sequence[str]) -> str:
     if name == predictor_app.name[0]:
         known = [name for name in predictor_app if not name.startswith("-")]
         return " ".join([name, *(one for one in rest if one in known)])
-    commands = ("experiment", "verify", "serve", "gateway", "probe")
+    commands = ("calibrate", "experiment", "verify", "serve", "gateway", "probe")
     return name if name in commands else "run"
 
 

@@ -213,8 +213,8 @@ def test_what_the_gateway_needs_is_told_where_it_is_not_installed(
     ran = justitia("gateway", "--engine", "http://127.0.0.1:9")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == (
-        "justitia: justitia gateway needs starlette, which is not installed; install it "
-        "with: pip install 'justitia[gateway]'\n"
+        "justitia: justitia gateway needs starlette, which is not installed; "
+        "install it with: pip install 'justitia[gateway]'\n"
     )
 
 

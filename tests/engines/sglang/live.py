@@ -32,11 +32,11 @@ from justitia.engines import RunRecord
 from justitia.engines.roster import inference_id
 from justitia.engines.sglang.surroundings import ARGUMENTS_ON_CPU
 from justitia.engines.sim import Preset
+from justitia.engines.sim.prefill_first import SPARE, Ratio
 from justitia.policy import Policy
 from justitia.predictors import Oracle, Predictor
 from justitia.workloads import AgentSpec
 from tests.engines.build import Case, make_preset
-from tests.engines.sglang.rules import SPARE, Ratio
 from tests.engines.ticking import Ticking, runnable
 
 MOST_TOKENS, MOST_SEATS = 512, 64

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from justitia.engines import RunRecord
+from justitia.engines.sim.prefill_first import SPARE
 from justitia.policy import create
 from justitia.policy.exact import Number
 from tests.engines.build import Case, cases, make_agent, make_preset
 from tests.engines.sglang.live import MOST_TOKENS, Unmodelled, paged, run_real
-from tests.engines.sglang.rules import SPARE
 
 EXAMPLES = max(300, settings.default.max_examples if settings.default else 0)
 FIXTURES = [HealthCheck.function_scoped_fixture]

@@ -1,9 +1,9 @@
 """`sim` and SGLang's real scheduler do the same.
 
-With SGLang's rules for what a step runs (`tests.engines.sglang.rules`) they do so step
-by step: equal starts, finishes and retractions of every inference, equal tags, equal
-lag, and the same requests with as many tokens in every step. With its own rules, which
-are vLLM's, `sim` starts what arrives together in the same order.
+With SGLang's rules for what a step runs (`justitia.engines.sim.prefill_first`) they do
+so step by step: equal starts, finishes and retractions of every inference, equal tags,
+equal lag, and the same requests with as many tokens in every step. With rules that are
+vLLM's `sim` starts what arrives together in the same order.
 """
 
 from collections import Counter
@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from justitia.engines import RunRecord
 from justitia.engines.base import conserved
+from justitia.engines.sim.prefill_first import SPARE, PrefillFirst, Ratio, usual
 from justitia.engines.sim.run import Run
 from justitia.policy import Inference, Policy, create
 from justitia.predictors import Oracle, Predictor
 from tests.engines.alike import POLICIES, TooShort, comparable, make
-from tests.engines.build import Case, cases
+from tests.engines.build import Case, cases, make_preset
 from tests.engines.sglang.live import Unmodelled, paged, run_real
-from tests.engines.sglang.rules import PrefillFirst, Ratio
 from tests.engines.ticking import watch
 
 FIXTURES = [HealthCheck.function_scoped_fixture]
@@ -58,11 +58,13 @@ def run_rules(
     case: Case, policy: Policy, ratio: Ratio | None, predictor: Predictor
 ) -> RunRecord:
     """Run a case on `sim` with SGLang's rules."""
+    capacity = case.preset.capacity_tokens + SPARE
+    preset = replace(case.preset, capacity_tokens=capacity)
     run = Run(
         case.agents,
         policy,
         predictor,
-        PrefillFirst(case.preset, policy, ratio),
+        PrefillFirst(preset, policy, ratio),
         by_stage=case.tags == "stage",
         skip=False,
         progress=None,
@@ -88,6 +90,12 @@ def both(
     sim = run_rules(case, mine, backend.ratio(), predictor)
     assert real_batches == sim_batches
     return comparable(uncached(sim)), comparable(uncached(real))
+
+
+def test_what_sglang_starts_with_is_known(backend: Unmodelled) -> None:
+    backend.be(make_preset(blocks=64))
+    ratio = backend.ratio()
+    assert ratio is None or pytest.approx(vars(ratio)) == vars(usual())
 
 
 def uncached(record: RunRecord) -> RunRecord:

@@ -164,7 +164,7 @@ def test_file_that_is_no_toml(content: bytes, tmp_path: Path) -> None:
         load_preset(path)
 
 
-@pytest.mark.parametrize("key", [f.name for f in fields(Preset)])
+@pytest.mark.parametrize("key", [f.name for f in fields(Preset) if f.name != "rules"])
 def test_missing_field(key: str, tmp_path: Path) -> None:
     values = table()
     del values[key]

@@ -4,13 +4,14 @@ The run is `LiveRun`, the one of ``justitia run --engine vllm``; only its time i
 another: every step takes a tick, as on a `sim` whose preset says so.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from justitia.engines import RunRecord
 from justitia.engines.roster import inference_id
 from justitia.engines.serving import Agents
 from justitia.engines.serving.backend import Backend
+from justitia.engines.serving.run import LiveRun
 from justitia.policy import Policy
 from justitia.predictors import Oracle, Predictor
 from justitia.workloads import AgentSpec
@@ -75,6 +76,7 @@ def run_real(
     *,
     depth: int = 1,
     check: bool = False,
+    kind: Callable[..., LiveRun] = Ticking,
 ) -> RunRecord:
     """Run a case on vLLM's scheduler; nothing may be left in it when all has ended."""
     preset = case.preset
@@ -90,7 +92,7 @@ def run_real(
     )
     driver = Driver(scheduler, depth=depth, check=check)
     backend = Unmodelled(driver, policy, case.agents)
-    record = Ticking(
+    record = kind(
         case.agents,
         policy,
         predictor or Oracle(),

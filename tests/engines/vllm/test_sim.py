@@ -6,18 +6,24 @@ every step.
 """
 
 from collections import Counter
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
 from justitia.engines import RunRecord
+from justitia.engines.calibration.recording import Recorded
+from justitia.engines.calibration.samples import Sample
+from justitia.engines.sim import Preset, SimEngine
 from justitia.engines.vllm.version import check_version
 from justitia.policy import create
-from justitia.predictors import Predictor
+from justitia.predictors import Oracle, Predictor
 from tests.engines.alike import POLICIES, TooShort, comparable, make
 from tests.engines.build import Case, cases
-from tests.engines.ticking import runnable, watch
+from tests.engines.ticking import Ticking, runnable, watch
 from tests.engines.vllm.live import run_real
 
 ADMISSIONS = ["none", "none", "prompt", "predicted", "max"]
@@ -55,6 +61,45 @@ def test_predictions_that_are_too_small_change_nothing_of_that(
 ) -> None:
     sim, real = both(model, case, policy, TooShort())
     assert real == sim
+
+
+class Counted(Recorded, Ticking):
+    """A run whose steps are taken down, and in which time passes by the step."""
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(case=workloads)
+def test_what_calibration_takes_down_is_what_sim_counts(
+    model: Path, case: Case
+) -> None:
+    """Prompt tokens, sequences and KV tokens of every step.
+
+    A last token of a prompt that is computed alone looks like decoding to vLLM.
+    """
+    counted: list[tuple[int, ...]] = []
+
+    class Told(SimEngine):
+        def run(self, *args: Any, **kwargs: Any) -> RunRecord:
+            duration = Preset.duration_ps
+
+            def told(preset: Preset, *did: int) -> int:
+                counted.append(did[:3])
+                return duration(preset, *did)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Preset, "duration_ps", told)
+                return super().run(*args, **kwargs)
+
+    agents = tuple(replace(spec, cancel_after=None) for spec in case.agents)
+    case = replace(case, agents=agents)
+    engine = Told(case.preset, admission=case.admission, skip=False)
+    sim = engine.run(case.agents, create("fcfs"), Oracle())
+    assume(check_version().startswith("0.32") or not sim.preemptions)
+    samples: list[Sample] = []
+    run_real(model, case, create("fcfs"), kind=partial(Counted, samples=samples))
+    assert [each[1:3] for each in samples] == [each[1:] for each in counted]
+    for sample, (prefill, sequences, _) in zip(samples, counted, strict=True):
+        assert 0 <= prefill - sample.prefill_tokens <= sequences
 
 
 def test_the_cases_are_what_they_are_for(model: Path) -> None:

@@ -19,6 +19,7 @@ A step computes prompts, or it decodes: prompts first.
 
 from dataclasses import dataclass
 
+from justitia.engines.base import EngineError
 from justitia.engines.sim.admission import Admission
 from justitia.engines.sim.batch import Batch, Schedule
 from justitia.engines.sim.preset import Preset
@@ -27,6 +28,9 @@ from justitia.policy import Policy
 
 SPARE = 2
 """Tokens of SGLang's cache that no request can ever have: see above, twice one."""
+RESERVED = "max"
+"""The admission under which nobody gives way."""
+ADMISSIONS = ("none", RESERVED)
 
 
 @dataclass
@@ -52,36 +56,58 @@ class Ratio:
         self.now = self.first
 
     def decode(self) -> None:
+        """Take note of a decode step for which there was memory."""
         self.now = max(self.now - self.fall, self.least)
 
     def short(self, left: list[Sequence]) -> None:
+        """Take note that memory was short, and who is left."""
         produced = sum(one.produced for one in left)
         longest = sum(one.longest for one in left)
         self.now = min(1.0, (produced + self.ahead * len(left)) / (longest + 1))
 
 
+def usual() -> Ratio:
+    """Return what SGLang starts with unless its variables say otherwise."""
+    return Ratio(first=0.7, least=0.7 * 0.14, fall=0.7 * (1 - 0.14) / 600, ahead=20)
+
+
 class PrefillFirst(Batch):
-    """See above; `ratio` None is reservation."""
+    """See above; `ratio` None is reservation.
+
+    Raises
+    ------
+    EngineError
+        For pages of more than one token, or a cache that leaves no request room.
+    """
 
     def __init__(self, preset: Preset, policy: Policy, ratio: Ratio | None) -> None:
+        if preset.block_size != 1 or preset.capacity_tokens <= SPARE:
+            raise EngineError(
+                f"preset {preset.name}: SGLang's rules are simulated with a block_size "
+                f"of 1 and more than {SPARE} tokens of capacity, not "
+                f"{preset.block_size} and {preset.capacity_tokens}"
+            )
         rule = Admission("none", preset.capacity_tokens, 1)
         super().__init__(preset, rule, policy, swap=False)
-        self.free += SPARE
-        self._blocks += SPARE
+        self.room -= SPARE
+        self._displaces = False  # a batch that runs is never made to make way
         self.ratio = ratio
         self.cut: Sequence | None = None  # its prompt goes on in the next step
         self.full = False
         self.refused = ""  # who last had no room
 
     def remove(self, sequence: Sequence) -> None:
+        """Forget a sequence that ended; there may be room again."""
         if sequence in self.running:
             self.full = False
         super().remove(sequence)
 
     def steady(self) -> bool:
+        """Return False: every step is looked at."""
         return False
 
     def schedule(self) -> Schedule:
+        """Fix the next batch, of prompts or of decoding sequences."""
         schedule = Schedule()
         self._prefill(schedule)
         if not schedule.chunks and self.running:
