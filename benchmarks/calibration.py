@@ -130,7 +130,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measured beside simulated mean JCT.")
     parser.add_argument("--engine", choices=("vllm", "sglang"), required=True)
     parser.add_argument("--model", help="default: a tiny one, made on the spot")
-    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--turns", type=int, default=9)
     parser.add_argument("--agents", type=int, default=40)
     parser.add_argument(
         "--arrivals",
