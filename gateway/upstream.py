@@ -195,7 +195,8 @@ def _said(error: Exception) -> str:
         status = error.response.status_code
         key = ": does it have another key?" if status in (401, 403) else ""
         return f"{error.request.url.path} is answered with {status}{key}"
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    told = " ".join(f"{type(error).__name__}: {error}".split())
+    return told.removesuffix(":")[:200]
 
 
 def vllm_capacity(metrics: str) -> int | None:
