@@ -45,6 +45,8 @@ class AgentsDesk:
     predict
         Tells what a prompt will produce; None: `tokens`, where ``max_tokens`` says no
         less.
+    steps
+        The most tokens that any call so far may produce, `tokens` at least.
     """
 
     dispatcher: Dispatcher
@@ -53,6 +55,22 @@ class AgentsDesk:
     tokens: int
     predict: Predict | None = None
     steps: int = 1
+
+    def __post_init__(self) -> None:
+        # Before any call has said what it may produce there is a promise, too.
+        self.steps = max(self.steps, self.tokens)
+
+    def note_steps(self, steps: int, model: str | None) -> None:
+        """Take note of what a call may produce; see `promise`.
+
+        No engine produces more than its model's context, whatever a client says, and
+        nothing for a model that none serves.
+        """
+        models = self.dispatcher.fleet.models
+        if models and model is not None and model not in models:
+            return
+        context = self.dispatcher.fleet.context(model)
+        self.steps = max(self.steps, steps if context is None else min(steps, context))
 
     @property
     def _agents(self) -> Agents:
@@ -83,7 +101,7 @@ class AgentsDesk:
         for field in _ONLY_PROMPTS:
             told.pop(field, None)
         try:
-            claim = read_announcement(told)
+            claim = read_announcement(told, further=_ONLY_PROMPTS)
             check_cost(claim)
         except (Refusal, ClaimError) as refusal:
             raise GatewayError(

@@ -286,7 +286,7 @@ class Gateway:
             context = self.dispatcher.fleet.context(model) or _UNBOUNDED
             most = max(1, context - max(prompts))
         claim = predicting(claim, self.desk.claim_predicting(claim, lengths.most))
-        self.desk.steps = max(self.desk.steps, most)
+        self.desk.note_steps(most, model)
         call = Call(
             new_call_id(tenant),
             tenant,

@@ -234,12 +234,18 @@ def _checked(settings: GatewaySettings) -> GatewaySettings:
     return settings
 
 
+_PLAIN = {"tuple_type": "a list", "model_type": "a table"}
+"""What pydantic calls by the names of Python's types, as TOML calls it."""
+
+
 def _told(error: ValidationError, where: Mapping[str, str]) -> str:
     """Return the first complaint: which setting, where from, what is allowed."""
     first = error.errors(include_url=False, include_context=False)[0]
     if not first["loc"]:
         return first["msg"].removeprefix("Value error, ")
     key, *inner = map(str, first["loc"])
+    # pydantic's name for one of several types that were tried is no key.
+    inner = [part for part in inner if "[" not in part]
     label = ".".join([where.get(key, f"{TABLE}.{key}"), *inner])
     if first["type"] == "missing":
         return f"{label}: must be given"
@@ -248,6 +254,9 @@ def _told(error: ValidationError, where: Mapping[str, str]) -> str:
     if first["type"] == "extra_forbidden":
         return f"{label}: there is no such setting"
     allowed = first["msg"].removeprefix("Input should be ")
+    allowed = _PLAIN.get(first["type"], allowed)
+    if key == "engines" and first["type"] == "model_type":
+        allowed += ' with a url, [[gateway.engines]] or {url = "…"}'
     if any(part.startswith(("key", "operator_key")) for part in (key, *inner)):
         # never shown
         return f"{label}: must be {allowed}"

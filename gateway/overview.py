@@ -321,9 +321,6 @@ class Overview:
             return None
         lag, early = clock.lag, sum(clock.slack.counts)
         late = sum(lag.counts)
-        largest = None
-        for bound, count in zip((*lag.bounds, None), lag.counts, strict=True):
-            largest = bound if count else largest
         return {
             "virtual_time": float(clock.value),
             "active": clock.active,
@@ -332,7 +329,7 @@ class Overview:
             "starts": early + late,
             "late": late,
             "late_mean": lag.total / late if late else None,
-            "late_at_most": largest if late else None,
+            "late_at_most": lag.largest if late else None,
         }
 
     def _seconds(self, work: float | None) -> float | None:

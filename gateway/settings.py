@@ -262,6 +262,12 @@ class GatewaySettings(_Table):
         return self
 
     @model_validator(mode="after")
+    def _kept_somewhere(self) -> "GatewaySettings":
+        if self.keep_prompts and self.store is None:
+            raise ValueError("keep_prompts keeps them in a store: give one, too")
+        return self
+
+    @model_validator(mode="after")
     def _one_key(self) -> "GatewaySettings":
         if self.operator_key is not None and self.operator_key_env is not None:
             raise ValueError("operator_key and operator_key_env are the same: give one")

@@ -142,7 +142,7 @@ class Upstream:
         except TimeoutError:
             raise EngineLost("it does not say how it is") from None
         except Exception as error:  # whatever it says, the watch goes on
-            raise EngineLost(f"{type(error).__name__}: {error}"[:200]) from None
+            raise EngineLost(_said(error)) from None
 
     async def _look(self, fresh: bool) -> Facts:
         answer = await self._client.get("/v1/models")
@@ -187,6 +187,16 @@ class Upstream:
             answer = await self._client.get("/server_info")
             return sglang_capacity(answer.raise_for_status().json())
         return None
+
+
+def _said(error: Exception) -> str:
+    """Return what went wrong when an engine was looked at, in one line."""
+    if isinstance(error, httpx.HTTPStatusError):
+        status = error.response.status_code
+        key = ": does it have another key?" if status in (401, 403) else ""
+        return f"{error.request.url.path} is answered with {status}{key}"
+    told = " ".join(f"{type(error).__name__}: {error}".split())
+    return told.removesuffix(":")[:200]
 
 
 def vllm_capacity(metrics: str) -> int | None:

@@ -205,15 +205,23 @@ def in_force(state: Mapping[str, Any], engine: str) -> str:
     )
 
 
-def read_announcement(given: Mapping[str, Any]) -> Claim:
+def read_announcement(
+    given: Mapping[str, Any], *, further: tuple[str, ...] = ()
+) -> Claim:
     """Return the claim that an announcement makes.
+
+    Parameters
+    ----------
+    further
+        Fields that the caller takes and has read already; the first of them stands for
+        a cost.
 
     Raises
     ------
     Refusal
         Naming the field, its value and what is allowed.
     """
-    _only(given, _ANNOUNCED)
+    _only(given, _ANNOUNCED, further)
     _name(given)
     values = {("agent" if f == "id" else f): value for f, value in given.items()}
     try:
@@ -222,6 +230,8 @@ def read_announcement(given: Mapping[str, Any]) -> Claim:
         raise Refusal(400, str(error), error.field) from None
     if claim.cost is None:
         reason = "cost or stage_costs must be given: finite positive numbers"
+        if further:
+            reason += f"; or {further[0]}"
         raise Refusal(400, reason, "cost")
     return claim
 
@@ -248,11 +258,13 @@ def _name(given: Mapping[str, Any]) -> str:
     return claim.agent
 
 
-def _only(given: Iterable[str], fields: tuple[str, ...]) -> None:
+def _only(
+    given: Iterable[str], fields: tuple[str, ...], further: tuple[str, ...] = ()
+) -> None:
     for field in given:
         if field not in fields:
             raise Refusal(
                 400,
-                f"no field {shown(field)}; there are: {', '.join(fields)}",
+                f"no field {shown(field)}; there are: {', '.join(fields + further)}",
                 field[:80],
             )

@@ -45,19 +45,20 @@ WORK = tuple(float(4**power) for power in range(3, 18))  # 64 to 17e9
 
 
 class Histogram:
-    """Counts by upper bound; complexity: O(log bounds) an observation."""
+    """Counts by upper bound, the sum and the largest; O(log bounds) an observation."""
 
-    __slots__ = ("bounds", "counts", "total")
+    __slots__ = ("bounds", "counts", "largest", "total")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
+        self.largest = self.total = 0.0
 
     def observe(self, value: float) -> None:
         """Count a value in the first bucket whose bound it does not pass."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
+        self.largest = max(self.largest, value)
 
     def told(self) -> dict[str, Any]:
         """Return it as data: bounds, counts between them, the sum of the values."""

@@ -192,10 +192,9 @@ function reference(state) {
     ? "Some engine's capacity is not known, so there is no bound."
     : `Theorem B allows ${work(told.allowed)}: all KV tokens, for the longest call so far. It is about exact costs and agents of one stage.`);
   put($("starts"), told.starts
-    ? `${count(told.starts)} first starts: ${part(1 - told.late / told.starts)} before the reference had finished the agent`
-      + (told.late ? `, ${count(told.late)} after, by ${work(told.late_mean)} in the mean and `
-        + (told.late_at_most === null ? "some by more than all that is counted." : `${work(told.late_at_most)} at most.`) : ".")
-    : "No request has started.");
+    ? `${count(told.starts)} first starts of agents that the reference is through with: ${part(1 - told.late / told.starts)} before it was`
+      + (told.late ? `, ${count(told.late)} after, by ${work(told.late_mean)} in the mean and ${work(told.late_at_most)} at most.` : ".")
+    : "The reference is not through with any agent that has started.");
 }
 
 // Asking.

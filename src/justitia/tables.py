@@ -131,7 +131,7 @@ def _share(value: float | None) -> str:
 
 
 def _mega(value: Number | None) -> str:
-    return "-" if value is None else f"{float(value) / 1e6:,.2f}"
+    return "-" if value is None else f"{round(float(value) / 1e6, 2) + 0.0:,.2f}"
 
 
 def _ratio(value: float | None) -> str:

@@ -353,6 +353,37 @@ def test_prompts_are_predicted() -> None:
     run(doing())
 
 
+def test_what_an_announcement_may_say_is_told_whole() -> None:
+    async def doing() -> None:
+        async with gateway(Faults()) as live:
+            for given in ({"cost": 1, "unknown": 2}, {"id": "a"}):
+                answer = await live.http.post("/v1/agents", json=given)
+                assert "prompts" in answer.json()["error"]["message"]
+
+    run(doing())
+
+
+def test_a_promise_is_of_what_an_engine_may_produce_not_of_what_clients_say() -> None:
+    async def doing() -> None:
+        async with gateway(Faults()) as live:
+
+            async def promised(name: str) -> float:
+                given = {"id": name, "cost": 1000}
+                told = (await live.http.post("/v1/agents", json=given)).json()
+                ahead = told["reference_finish"]["work"]
+                return float(told["promised_finish"]["work"] - ahead)
+
+            # Nobody has asked for anything: as many as are thought of a request.
+            assert await promised("first") == 10_000 * 256
+            await live.post(model="nobody's", max_tokens=10**6)
+            assert await promised("second") == 10_000 * 256
+            # The engine's context is 4,096 tokens.
+            await live.post(max_tokens=10**6)
+            assert await promised("third") == 10_000 * 4096
+
+    run(doing())
+
+
 @pytest.mark.parametrize(
     "given",
     [

@@ -99,8 +99,14 @@ WITH = '[gateway]\nengines = [{url="http://x"}]\n'
         ('[gateway]\nengines = [{url = "http://u:CANARY@x"}]', "no user and password"),
         (
             '[gateway]\nengines = [{url = "http://x", capacity = -1}]',
-            "engines.0.capacity",
+            "engines.0.capacity: must be",
         ),
+        ('[gateway]\nengines = "http://x"', "gateway.engines: must be a list, not"),
+        (
+            '[gateway]\nengines = ["http://x"]',
+            'engines.0: must be a table with a url, [[gateway.engines]] or {url = "…"}',
+        ),
+        (WITH + "keep_prompts = true", "give one, too"),
         (
             '[gateway]\nengines = [{url = "http://x", api_key = "CANARY"}]',
             "engines.0.api_key: there is no such setting",
@@ -111,7 +117,7 @@ WITH = '[gateway]\nengines = [{url="http://x"}]\n'
         ),
         (
             WITH + 'tenants = [{name="a", keys="CANARY"}]',
-            "tenants.0.keys: must be",
+            "tenants.0.keys: must be a list",
         ),
         (
             WITH + 'tenants = [{name="a"}]',

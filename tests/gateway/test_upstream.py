@@ -90,8 +90,17 @@ def test_capacities() -> None:
     ],
 )
 def test_who_talks_nonsense_is_not_well(answers: dict[str, Any]) -> None:
-    with pytest.raises(EngineLost):
+    with pytest.raises(EngineLost) as lost:
         look(answers)
+    assert str(lost.value).isprintable()  # a line of the log
+
+
+def test_a_key_that_an_engine_does_not_take_is_told() -> None:
+    with pytest.raises(EngineLost) as lost:
+        look({"/v1/models": 401})
+    assert str(lost.value) == (
+        "/v1/models is answered with 401: does it have another key?"
+    )
 
 
 @pytest.mark.parametrize(

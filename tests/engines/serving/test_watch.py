@@ -138,6 +138,7 @@ def test_every_start_is_counted_once_and_truly(
     lags = [float(at - goals[agent]) for agent, at in starts]
     assert clock.lag.total == pytest.approx(sum(max(0, lag) for lag in lags))
     assert clock.slack.total == pytest.approx(sum(max(0, -lag) for lag in lags))
+    assert clock.lag.largest == pytest.approx(max(0, *lags))
     assert sum(clock.lag.counts) == sum(lag > 0 for lag in lags)
     assert sum(clock.slack.counts) == sum(lag <= 0 for lag in lags)
 
