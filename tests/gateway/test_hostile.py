@@ -414,6 +414,8 @@ LOST = {"engine_lost"}
             "engine_refused",
         ),
         (b"HTTP/1.1 500 Oh\r\ncontent-length: 2\r\n\r\nno", 500, None),
+        (b"HTTP/1.1 999 Oh\r\ncontent-length: 2\r\n\r\nno", 502, "engine_lost"),
+        (JSON + b"retry-after: \x01\r\ncontent-length: 2\r\n\r\n{}", 200, None),
     ],
 )
 def test_engines_that_answer_nonsense(
