@@ -4,23 +4,30 @@ uvicorn has two parsers. h11 bounds a head; httptools, which is used where it is
 installed, bounds nothing, and takes what stands behind a chunked body for headers.
 """
 
+import asyncio
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal
 
-if TYPE_CHECKING:
-    import asyncio
+from justitia.gateway.idlers import Watched
 
 LARGEST_HEAD = 64 * 1024
 """Bytes, of trailers too; no more than one read of a socket is kept above that."""
+MOST_PIPELINED = 64
+"""Requests on one connection that wait for the answer to one before; uvicorn's h11
+reads none of them, and for httptools there is no end of them."""
 
 
-def protocol() -> "type[asyncio.Protocol] | Literal['h11']":
+def protocol() -> type[asyncio.Protocol]:
     """Return what uvicorn is to read requests with."""
     if find_spec("httptools") is None:
-        return "h11"
+        from uvicorn.protocols.http.h11_impl import H11Protocol  # noqa: PLC0415
+
+        class Plain(Watched, H11Protocol):
+            """As uvicorn has it."""
+
+        return Plain
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415
 
-    class Bounded(HttpToolsProtocol):
+    class Bounded(Watched, HttpToolsProtocol):
         """See the module."""
 
         _in_head = True
@@ -40,6 +47,8 @@ def protocol() -> "type[asyncio.Protocol] | Literal['h11']":
         def on_headers_complete(self) -> None:
             self._in_head, self._gave = False, True
             super().on_headers_complete()
+            if len(self.pipeline) > MOST_PIPELINED:
+                self.transport.abort()
 
         def on_body(self, body: bytes) -> None:
             self._gave = True
