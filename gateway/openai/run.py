@@ -211,8 +211,9 @@ class ServedRun(Course[Sent]):
 
     def _over(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and self._failure is None:
-            self._failure = task.exception()
+        error = None if task.cancelled() else task.exception()
+        if self._failure is None:  # others fail for the same reason, as a rule
+            self._failure = error
         self._wake.set()
 
     async def _send(self, one: Sent) -> None:
