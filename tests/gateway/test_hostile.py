@@ -394,7 +394,9 @@ def test_who_asks_for_nothing_is_cut_off(
                 assert await drip(live, b"POST /v1/completions HTTP/1.1\r\nx: ") == b""
                 told = await drip(live, post(b"", long, b"/nowhere"))
                 assert told.startswith(b"HTTP/1.1 404")
-                again = await drip(live, b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\nGET /")
+                again = await drip(
+                    live, b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\nGET /"
+                )
                 assert again.startswith(b"HTTP/1.1 200")
             faults.release.set()
             assert (await held).status_code == 200
@@ -414,7 +416,9 @@ def test_an_answer_that_nobody_reads_is_not_kept(
             sock = socket.socket()
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**12)
             sock.setblocking(False)
-            await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", live.port))
+            await asyncio.get_running_loop().sock_connect(
+                sock, ("127.0.0.1", live.port)
+            )
             body = json.dumps(request(max_tokens=2 * 10**6)).encode()
             sock.send(post(body, b"content-length: %d" % len(body)))
             await live.until(lambda: len(faults.bodies) == 1)

@@ -21,8 +21,8 @@ from justitia.engines.sim import SimEngine, load_preset
 from justitia.flags import DONE, RUN_FAILED, USAGE
 from justitia.gateway.openai import OpenAIEngine
 from justitia.gateway.openai.answers import Answer
-from justitia.gateway.openai.run import ServedRun
 from justitia.gateway.openai.prompts import Ids, Words, measured
+from justitia.gateway.openai.run import ServedRun
 from justitia.gateway.settings import EngineSettings, Limits
 from justitia.policy import create
 from justitia.predictors import Oracle
@@ -347,6 +347,28 @@ def test_a_server_that_is_gone_ends_the_run_and_one_of_two_does_not() -> None:
         record = engine.run(agents_of(6), create("fcfs"), Oracle())
     assert {one.outcome for one in record.inferences} == {"finished"}
     assert 1 <= len(gone.lengths) <= 2
+
+
+def test_a_server_that_comes_back_is_used_again() -> None:
+    """The other is gone then: without the first the run could not go on."""
+    first, other = Model(fails={0: "503"}), Model(fails={3: "503"})
+    with engine_of(first, other, slots=1) as engine:
+        engine.about()
+        engine.limits = Limits(health_seconds=0.05)
+        first.well = False
+        ended = 0
+
+        def progress(count: int) -> None:
+            nonlocal ended
+            ended += count
+            if ended == 1:
+                first.well = True
+            if len(first.lengths) > 1:
+                other.well = False
+
+        record = engine.run(agents_of(40), create("fcfs"), Oracle(), progress=progress)
+    assert {one.outcome for one in record.inferences} == {"finished"}
+    assert len(first.lengths) > 2
 
 
 def test_a_server_that_goes_on_failing_ends_the_run() -> None:

@@ -309,7 +309,7 @@ def test_a_collector_that_is_silent_holds_up_nothing(
     monkeypatch.setattr(tracing, "CLOSE_SECONDS", 0.05)
     heard = threading.Event()
 
-    class Silent(SpanExporter):
+    class Silent(SpanExporter):  # type: ignore[misc]
         def export(self, spans: Any) -> SpanExportResult:
             heard.wait()
             return SpanExportResult.FAILURE
