@@ -40,9 +40,13 @@ class Watched(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Look no more."""
+        self.stop_looking()
+        super().connection_lost(error)
+
+    def stop_looking(self) -> None:
+        """Leave the connection to itself."""
         if self._look is not None:
             self._look.cancel()
-        super().connection_lost(error)
 
     def _look_later(self) -> None:
         self._look = self.loop.call_later(IDLE_SECONDS, self._look_now)

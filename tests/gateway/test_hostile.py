@@ -208,6 +208,7 @@ def post(content: bytes, headers: bytes, path: bytes = b"/v1/completions") -> by
 
 BODY = json.dumps(request(max_tokens=1)).encode()
 SIZE = b"content-length: %d" % len(BODY)
+H2C = b"connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMA"
 CHUNKED = b"%x\r\n%s\r\n0\r\n" % (len(BODY), BODY)
 
 
@@ -227,6 +228,12 @@ CHUNKED = b"%x\r\n%s\r\n0\r\n" % (len(BODY), BODY)
             [200],
         ),
         (post(BODY, SIZE + b"\r\ncontent-length: 5\r\nconnection: close"), [400]),
+        # Java's client asks for HTTP/2 with each request to a place that is not TLS.
+        (
+            post(BODY, SIZE + b"\r\n" + H2C)
+            + post(BODY, SIZE + b"\r\n" + H2C.replace(b" Up", b" close, Up")),
+            [200, 200],
+        ),
         (b"OPTIONS /v1/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
          [405]),
         (b"HEAD /v1/models HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n", [200]),

@@ -278,7 +278,6 @@ class Without:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Without())
 from justitia.gateway.app import Gateway
-from justitia.gateway import tracing
 from justitia.gateway.loading import GatewaySettingsError, load
 from justitia.gateway.spans import TracingNotInstalled
 engines = {"engines": ["http://a:1"]}
