@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from time import monotonic
 from typing import NamedTuple
 
 import httpcore
@@ -20,6 +21,8 @@ from justitia.gateway.wires import Wire, connect
 
 REST_SECONDS = 4.0
 """After which a connection at rest is not used again: servers close them after 5."""
+_STALE_SECONDS = 1.0
+"""In which a connection that the engine had closed before shows that it had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +130,9 @@ class Connections:
             content=content,
             extensions={"timeout": self._timeouts},
         )
-        wire, http = one = await self._one()
-        self._busy.add(one)
+        one, answer = await self._asked(request)
+        wire = one.wire
         try:
-            answer = await http.handle_async_request(request)
             try:
                 headers = {name.lower(): value for name, value in answer.headers}
                 parts = answer.stream
@@ -141,18 +143,53 @@ class Connections:
                 await answer.aclose()
         finally:
             self._busy.discard(one)
-            if http.is_idle() and not http.has_expired():
+            if _is_good(one.http):
                 self._resting.append(one)
             else:
                 wire.end()
 
-    async def _one(self) -> _Connection:
-        """Return a connection that can be used; the last used, if there is one."""
+    async def _asked(
+        self, request: httpcore.Request
+    ) -> tuple[_Connection, httpcore.Response]:
+        """Send a request, on a second connection if the first was closed before.
+
+        An engine may close one that rests in the moment in which it is used again. It
+        is no worse for that, and has nothing of the request.
+        """
+        one = self._rested()
+        if one is not None:
+            before, began = one.wire.heard, monotonic()
+            try:
+                return one, await self._sent(request, one)
+            except (httpcore.NetworkError, httpcore.RemoteProtocolError):
+                late = monotonic() - began > _STALE_SECONDS
+                if one.wire.heard > before or late:
+                    raise
+        one = await self._new()
+        return one, await self._sent(request, one)
+
+    async def _sent(
+        self, request: httpcore.Request, one: _Connection
+    ) -> httpcore.Response:
+        """Send a request, and read the head of the answer."""
+        self._busy.add(one)
+        try:
+            return await one.http.handle_async_request(request)
+        except BaseException:
+            self._busy.discard(one)
+            one.wire.end()
+            raise
+
+    def _rested(self) -> _Connection | None:
+        """Return the connection that was used last, None if all are busy."""
         while self._resting:
             one = self._resting.pop()
             if not one.http.has_expired():
                 return one
             one.wire.end()
+        return None
+
+    async def _new(self) -> _Connection:
         wire = await connect(self._origin, self._trust, self._connect_seconds)
         http = httpcore.AsyncHTTP11Connection(self._origin, wire, REST_SECONDS)
         return _Connection(wire, http)
@@ -167,3 +204,16 @@ class Connections:
         for one in (*self._resting, *self._busy):
             one.wire.end()
         self._resting.clear()
+
+
+def _is_good(http: httpcore.AsyncHTTP11Connection) -> bool:
+    """Return whether a connection may be used again.
+
+    Bytes behind the answer would be taken for the answer to the next request, which is
+    somebody else's.
+    """
+    return (
+        http.is_idle()
+        and not http.has_expired()
+        and not http._h11_state.trailing_data[0]
+    )

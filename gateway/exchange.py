@@ -9,6 +9,7 @@ taken out of the dispatcher once, before anything else is awaited.
 import asyncio
 import json
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -37,6 +38,8 @@ from justitia.gateway.upstream import (
 LARGEST_ANSWER = 64 * 1024 * 1024
 """Bytes of an answer that is not streamed."""
 _PASSED_ON = (b"content-type", b"content-encoding", b"retry-after")
+_PLAIN = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
+"""What may be in a header; some parsers let more in."""
 _KEY_REFUSED = (401, 403)
 _MOST_GATHERED = 64 * 1024
 """Bytes that are passed on together, about."""
@@ -369,7 +372,10 @@ class Exchange:
             return
 
     async def _start(self, answer: Answer, length: int | None = None) -> None:
-        headers = [(n, answer.headers[n]) for n in _PASSED_ON if n in answer.headers]
+        told = answer.headers
+        headers = [
+            (n, told[n]) for n in _PASSED_ON if n in told and _PLAIN.fullmatch(told[n])
+        ]
         self.outcome.status = answer.status
         await self._begin(answer.status, headers, length)
 

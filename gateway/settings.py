@@ -321,6 +321,12 @@ def base_url(value: str) -> str:
         raise ValueError(
             f"must be a server's, http://127.0.0.1:8000 say, not {shown(value)}"
         )
+    try:
+        _ = parts.port
+    except ValueError:
+        raise ValueError(
+            f"must have a port from 0 to 65535 or none, not {shown(value)}"
+        ) from None
     if parts.username or parts.password:
         raise ValueError("must have no user and password in it: give a key")
     if parts.query or parts.fragment:

@@ -17,6 +17,7 @@ Contexts are passed by hand: nothing here is kept in a context variable.
 """
 
 import asyncio
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -39,6 +40,8 @@ from justitia.gateway.settings import TracingSettings
 from justitia.gateway.upstream import Upstream
 
 SERVICE = "justitia-gateway"
+CLOSE_SECONDS = 5.0
+"""For which the end of a gateway waits for a collector; OpenTelemetry's own is 30."""
 _PARENT = ("traceparent", "tracestate")
 _LONGEST = 256
 """Characters of a name that a client gave."""
@@ -60,8 +63,10 @@ class RequestSpan:
     def about(self, call: Call, most: int | None, choices: int) -> None:
         """Take note of what is asked for."""
         if call.model is not None:
-            self._about["gen_ai.request.model"] = call.model[:_LONGEST]
-            self._name = f"{self._operation} {call.model[:_LONGEST]}"
+            # With half a surrogate in a name none of a batch could be sent.
+            model = call.model[:_LONGEST].encode(errors="replace").decode()
+            self._about["gen_ai.request.model"] = model
+            self._name = f"{self._operation} {model}"
             self._span.update_name(self._name)
         if most is not None:
             self._about["gen_ai.request.max_tokens"] = most
@@ -189,8 +194,10 @@ class OpenTelemetry:
         return RequestSpan(self._tracer, span, operation)
 
     def close(self) -> None:
-        """Send what is left."""
-        self._provider.shutdown()
+        """Send what is left, as far as that can be done in `CLOSE_SECONDS`."""
+        closing = threading.Thread(target=self._provider.shutdown, daemon=True)
+        closing.start()
+        closing.join(CLOSE_SECONDS)
 
 
 def exporting(settings: TracingSettings) -> OpenTelemetry:

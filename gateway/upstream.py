@@ -16,13 +16,18 @@ import httpcore
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from justitia.gateway.connections import REST_SECONDS, Answer, Connections
+from justitia.gateway.connections import Answer, Connections
 from justitia.gateway.dispatcher import Dispatcher
 from justitia.gateway.fleet import Engine
 from justitia.gateway.settings import EngineSettings, Limits
 
 _log = logging.getLogger("justitia.gateway")
 _GONE = (502, 503, 504)
+_LAST_STATUS = 599
+"""HTTP has none above it, and no server sends one on."""
+_LOOKING_SECONDS = 0.5
+"""For which a connection rests from one question to the next, not from look to look:
+servers close them after 2 seconds or 5, in the moment perhaps in which it is used."""
 _LOOK_SECONDS = 10.0
 _LOST = (
     httpcore.TimeoutException,
@@ -90,7 +95,7 @@ class Upstream:
             verify=self._trust,
             trust_env=False,
             timeout=self.limits.idle_seconds,
-            limits=httpx.Limits(keepalive_expiry=REST_SECONDS),
+            limits=httpx.Limits(keepalive_expiry=_LOOKING_SECONDS),
         )
         # An engine's cookies are some client's, and no other's.
         client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
@@ -119,7 +124,7 @@ class Upstream:
         """
         with _translated():
             async with self.connections.post(path, content, more) as answer:
-                if answer.status in _GONE:
+                if answer.status in _GONE or answer.status > _LAST_STATUS:
                     raise EngineLost(f"it answers {answer.status}")
                 yield answer
 

@@ -24,6 +24,8 @@ class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
     ----------
     before_waiting
         Awaited whenever all that has come was read, and the reader wants more.
+    heard
+        Bytes that ever came.
 
     Notes
     -----
@@ -32,6 +34,7 @@ class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
 
     def __init__(self) -> None:
         self.before_waiting: Callable[[], Awaitable[None]] | None = None
+        self.heard = 0
         self._held = bytearray()
         self._ended = False
         self._broken: Exception | None = None
@@ -47,6 +50,7 @@ class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
 
     def data_received(self, data: bytes) -> None:
         """Keep what came."""
+        self.heard += len(data)
         self._held += data
         if len(self._held) > _AHEAD and self._reading:
             self._reading = False
@@ -110,11 +114,18 @@ class Wire(asyncio.Protocol, httpcore.AsyncNetworkStream):
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Write; return when not much of it is still here."""
+        """Write; return when not much of it is still here.
+
+        Who answers before all has gone out may never read the rest. That is raised as
+        if it could not be written: httpcore reads the answer then, the rest goes out as
+        long as somebody reads it, and the connection is not used again.
+        """
         if self._ended or self._transport.is_closing():
             raise httpcore.WriteError("the connection is closed")
         self._transport.write(buffer)
         while not self._writing:
+            if self._held:
+                raise httpcore.WriteError("it is answered already")
             await self._wait(timeout, httpcore.WriteTimeout)
             if self._ended:
                 raise httpcore.WriteError("the connection is closed")

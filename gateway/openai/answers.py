@@ -29,6 +29,7 @@ class Answer:
         self._splitter = Splitter()
         self._tally = Tally()
         self._parts = 0
+        self._told = 0  # tokens: a server may say that it is fewer again
         self._bytes = 0
         self.complaint: str | None = None
 
@@ -86,13 +87,13 @@ class Answer:
         return found if type(found) is int and found >= 0 else None
 
     def _take(self, event: bytes, produced: Produced) -> None:
-        before = self.tokens
         counts, _ = self._tally.event(event)
         self._parts += len(counts)
         if b'"error"' in event and self.complaint is None:
             self.complaint = _error_in(event)
-        if self.tokens > before:
-            produced(self.tokens - before)
+        if self.tokens > self._told:
+            more, self._told = self.tokens - self._told, self.tokens
+            produced(more)
 
 
 def complaint(body: bytes) -> str:

@@ -7,6 +7,7 @@ cannot be seen from here.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter_ns
@@ -112,6 +113,7 @@ class ServedRun(Course[Sent]):
         self._skipped = 0  # time in which nothing was there to run
         self._last = 0  # when something was last told to the meter
         self._tasks: set[asyncio.Task[None]] = set()
+        self._away: dict[str, asyncio.Task[None]] = {}  # looks for servers that left
         self._failure: BaseException | None = None
         self._wake = asyncio.Event()
 
@@ -137,7 +139,7 @@ class ServedRun(Course[Sent]):
                     self._skipped += max(0, self._events[0][0] - self._time())
                     self._last = self._time()
         finally:
-            left = tuple(self._tasks)
+            left = (*self._tasks, *self._away.values())
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
@@ -211,8 +213,9 @@ class ServedRun(Course[Sent]):
 
     def _over(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and self._failure is None:
-            self._failure = task.exception()
+        error = None if task.cancelled() else task.exception()
+        if self._failure is None:  # others fail for the same reason, as a rule
+            self._failure = error
         self._wake.set()
 
     async def _send(self, one: Sent) -> None:
@@ -305,8 +308,19 @@ class ServedRun(Course[Sent]):
         except EngineLost as error:
             if not any(other.up for other in self._dispatcher.fleet):
                 raise EngineError(f"server {url} is gone: {error}") from None
+            if url not in self._away:
+                self._away[url] = asyncio.create_task(self._until_back(upstream))
         else:
             self._dispatcher.up(engine)
+
+    async def _until_back(self, upstream: Upstream) -> None:
+        """Take a server in again when it is well."""
+        while not upstream.engine.up:
+            await asyncio.sleep(upstream.limits.health_seconds)
+            with suppress(EngineLost):
+                await upstream.look(fresh=False)
+                self._dispatcher.up(upstream.engine)
+        del self._away[upstream.settings.url]
 
     def _leave(self, one: Sent) -> None:
         """Take one out of what is under way."""

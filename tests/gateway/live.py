@@ -52,6 +52,13 @@ def plain(app: ASGIApp) -> uvicorn.Server:
 class Live:
     """A gateway that serves; `http` is a client of it."""
 
+    served: uvicorn.Server
+
+    @property
+    def connections(self) -> int:
+        """Of clients."""
+        return len(self.served.server_state.connections)
+
     def __init__(self, gateway: Gateway, port: int, http: httpx.AsyncClient) -> None:
         self.gateway = gateway
         self.port = port
@@ -116,13 +123,15 @@ async def gateway(
             port = await stack.enter_async_context(server_)
             urls.append(f"http://127.0.0.1:{port}")
         made = Gateway(settings(urls, **more))
-        port = await stack.enter_async_context(listening(server(made)))
+        served = server(made)
+        port = await stack.enter_async_context(listening(served))
         http = await stack.enter_async_context(
             httpx.AsyncClient(
                 base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60
             )
         )
         live = Live(made, port, http)
+        live.served = served
         if ready:
             await live.until(lambda: any(e.up for e in made.dispatcher.fleet))
         yield live

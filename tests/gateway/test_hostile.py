@@ -5,6 +5,7 @@ import contextlib
 import gzip
 import json
 import re
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="the extra gateway is not installed")
 
+from justitia.gateway import heads, idlers
 from justitia.gateway.app import Gateway
 from justitia.gateway.serve import server
 from tests.gateway.fault_server import Faults
@@ -206,6 +208,7 @@ def post(content: bytes, headers: bytes, path: bytes = b"/v1/completions") -> by
 
 BODY = json.dumps(request(max_tokens=1)).encode()
 SIZE = b"content-length: %d" % len(BODY)
+H2C = b"connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMA"
 CHUNKED = b"%x\r\n%s\r\n0\r\n" % (len(BODY), BODY)
 
 
@@ -225,6 +228,12 @@ CHUNKED = b"%x\r\n%s\r\n0\r\n" % (len(BODY), BODY)
             [200],
         ),
         (post(BODY, SIZE + b"\r\ncontent-length: 5\r\nconnection: close"), [400]),
+        # Java's client asks for HTTP/2 with each request to a place that is not TLS.
+        (
+            post(BODY, SIZE + b"\r\n" + H2C)
+            + post(BODY, SIZE + b"\r\n" + H2C.replace(b" Up", b" close, Up")),
+            [200, 200],
+        ),
         (b"OPTIONS /v1/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
          [405]),
         (b"HEAD /v1/models HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n", [200]),
@@ -348,6 +357,99 @@ def test_an_agent_that_is_ended_while_it_streams_is_told_so() -> None:
     run(doing())
 
 
+@pytest.mark.parametrize("parser", ["httptools", "h11"])
+def test_who_asks_for_nothing_is_cut_off(
+    parser: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And who is served is not, however long that takes."""
+    monkeypatch.setattr(idlers, "IDLE_SECONDS", 0.15)
+    if parser == "h11":
+        monkeypatch.setattr(heads, "find_spec", lambda name: None)
+
+    async def drip(live: Live, said: bytes) -> bytes:
+        """Say it, and then a byte at a time for ever; return what is answered."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
+
+        async def dripping() -> None:
+            writer.write(said)
+            while True:
+                writer.write(b"x")
+                await asyncio.sleep(0.01)
+
+        one = asyncio.create_task(dripping())
+        told = b""
+        with contextlib.suppress(OSError):
+            while part := await reader.read(2**16):
+                told += part
+        one.cancel()
+        writer.transport.abort()
+        return told
+
+    async def silent(live: Live) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
+        told = await reader.read()
+        writer.close()
+        return told
+
+    async def doing() -> None:
+        faults = Faults()
+        async with gateway(faults) as live:
+            held = asyncio.create_task(live.post(user="hold"))
+            long = b"content-length: 99999999"
+            async with asyncio.timeout(20):
+                assert await silent(live) == b""
+                assert await drip(live, b"POST /v1/completions HTTP/1.1\r\nx: ") == b""
+                told = await drip(live, post(b"", long, b"/nowhere"))
+                assert told.startswith(b"HTTP/1.1 404")
+                again = await drip(
+                    live, b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\nGET /"
+                )
+                assert again.startswith(b"HTTP/1.1 200")
+            faults.release.set()
+            assert (await held).status_code == 200
+            await live.rests()
+
+    run(doing())
+
+
+def test_an_answer_that_nobody_reads_is_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(idlers, "IDLE_SECONDS", 0.05)
+
+    async def doing() -> None:
+        faults = Faults()
+        async with gateway(faults) as live:
+            sock = socket.socket()
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**12)
+            sock.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(
+                sock, ("127.0.0.1", live.port)
+            )
+            body = json.dumps(request(max_tokens=2 * 10**6)).encode()
+            sock.send(post(body, b"content-length: %d" % len(body)))
+            await live.until(lambda: len(faults.bodies) == 1)
+            await live.rests()
+            await live.until(lambda: not live.connections)
+            sock.close()
+
+    run(doing())
+
+
+def test_requests_that_wait_for_an_answer_before_are_not_kept_without_end() -> None:
+    one = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
+    last = one.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
+
+    async def doing() -> None:
+        async with gateway(Faults()) as live:
+            told = await speak(live, one * 20 + last)
+            assert told.count(b"HTTP/1.1 200") == 21
+            told = await speak(live, one * 5_000 + last)
+            assert told.count(b"HTTP/1.1 200") < 5_000
+
+    run(doing())
+
+
 # Engines ----------------------------------------------------------------------------
 
 
@@ -414,6 +516,8 @@ LOST = {"engine_lost"}
             "engine_refused",
         ),
         (b"HTTP/1.1 500 Oh\r\ncontent-length: 2\r\n\r\nno", 500, None),
+        (b"HTTP/1.1 999 Oh\r\ncontent-length: 2\r\n\r\nno", 502, "engine_lost"),
+        (JSON + b"retry-after: \x01\r\ncontent-length: 2\r\n\r\n{}", 200, None),
     ],
 )
 def test_engines_that_answer_nonsense(

@@ -1,5 +1,7 @@
 """`justitia run --engine openai`: workloads on servers, some of which fail."""
 
+import asyncio
+import gc
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("uvicorn", reason="the extra gateway is not installed")
 
@@ -16,7 +20,9 @@ from justitia.engines import EngineError, RunRecord
 from justitia.engines.sim import SimEngine, load_preset
 from justitia.flags import DONE, RUN_FAILED, USAGE
 from justitia.gateway.openai import OpenAIEngine
+from justitia.gateway.openai.answers import Answer
 from justitia.gateway.openai.prompts import Ids, Words, measured
+from justitia.gateway.openai.run import ServedRun
 from justitia.gateway.settings import EngineSettings, Limits
 from justitia.policy import create
 from justitia.predictors import Oracle
@@ -276,6 +282,48 @@ def test_a_server_at_fault_ends_the_run(number: int, fault: str, message: str) -
     assert len(model.lengths) == number + 1
 
 
+def test_when_several_fail_at_once_one_is_told_and_no_other_is_unheard() -> None:
+    unheard: list[object] = []
+
+    async def failing(number: int) -> None:
+        raise EngineError(f"{number}")
+
+    async def doing() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda loop, context: unheard.append(context))
+        run = ServedRun.__new__(ServedRun)
+        run._tasks, run._failure, run._wake = set(), None, asyncio.Event()
+        tasks = [asyncio.create_task(failing(number)) for number in range(3)]
+        for task in tasks:
+            task.add_done_callback(run._over)
+        await run._wake.wait()
+        assert str(run._failure) == "0"
+        del tasks, task, run
+        gc.collect()
+
+    asyncio.run(doing())
+    assert not unheard
+
+
+@given(st.lists(st.integers(-1, 20) | st.none(), max_size=12))
+def test_tokens_are_told_of_once_whatever_a_server_says(said: list[int | None]) -> None:
+    events = [{"choices": [{"text": "w"}]} for _ in said]
+    for event, count in zip(events, said, strict=True):
+        if count is not None:
+            event["usage"] = {"completion_tokens": count}  # type: ignore[assignment]
+    answer, told, most = Answer(), 0, 0
+
+    def produced(tokens: int) -> None:
+        nonlocal told
+        assert tokens > 0
+        told += tokens
+
+    for event in events:
+        answer._take(b"data: %s\n\n" % json.dumps(event).encode(), produced)
+        most = max(most, answer.tokens)
+        assert told == most
+
+
 def test_what_had_not_begun_is_sent_again() -> None:
     model = Model(fails={2: "503"})
     record = run_on(model, agents_of(3))
@@ -299,6 +347,24 @@ def test_a_server_that_is_gone_ends_the_run_and_one_of_two_does_not() -> None:
         record = engine.run(agents_of(6), create("fcfs"), Oracle())
     assert {one.outcome for one in record.inferences} == {"finished"}
     assert 1 <= len(gone.lengths) <= 2
+
+
+def test_a_server_that_comes_back_is_used_again() -> None:
+    first, other = Model(fails={0: "503"}), Model()
+    with engine_of(first, other, slots=1) as engine:
+        engine.about()
+        engine.limits = Limits(health_seconds=0.01)
+        first.well = False
+        ended = 0
+
+        def progress(count: int) -> None:
+            nonlocal ended
+            ended += count
+            first.well = ended >= 10  # by then it was found to be gone
+
+        record = engine.run(agents_of(60), create("fcfs"), Oracle(), progress=progress)
+    assert {one.outcome for one in record.inferences} == {"finished"}
+    assert len(first.lengths) > 1
 
 
 def test_a_server_that_goes_on_failing_ends_the_run() -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -141,6 +143,28 @@ def test_many_who_look_are_one() -> None:
 
     asyncio.run(doing())
     assert count == 1
+
+
+def test_many_who_each_look_at_their_own_leave_time_for_others() -> None:
+    one = made(tenants=TENANTS)
+    took: list[tuple[float, float]] = []
+
+    async def slow(viewer: str | None) -> bytes:
+        began = time.monotonic()
+        await asyncio.sleep(0.01)
+        took.append((began, time.monotonic()))
+        return b""
+
+    one.overview._made = slow  # type: ignore[method-assign]
+
+    async def doing() -> None:
+        viewers = ["acme", "beta", None] * 5
+        await asyncio.gather(*[one.overview.told(viewer) for viewer in viewers])
+
+    asyncio.run(doing())
+    assert len(took) == 3
+    for (began, ended), (again, _) in pairwise(took):
+        assert again - ended >= 3.9 * (ended - began)
 
 
 def test_an_agent_that_ends_while_it_is_told_of_is_left_out() -> None:

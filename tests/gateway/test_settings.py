@@ -141,6 +141,8 @@ WITH = '[gateway]\nengines = [{url="http://x"}]\n'
             "variable NO, for a key, is not set",
         ),
         ('[gateway]\nengines = [{url="http://x"}, {url="http://x/v1"}]', "two engines"),
+        ('[gateway]\nengines = [{url="http://x:8o"}]', "a port from 0 to 65535"),
+        ('[gateway]\nengines = [{url="http://x:99999"}]', "a port from 0 to 65535"),
         ('[gateway]\npolicy = "x"\nengines = [{url="http://x"}]', "must be one of"),
         (
             '[gateway]\npolicy = "fcfs"\nengines = [{url="http://x"}]\n[policy.fcfs]\nx=1',

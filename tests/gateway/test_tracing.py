@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,11 +13,18 @@ import pytest
 pytest.importorskip("uvicorn", reason="the extra gateway is not installed")
 pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
 
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import (
+    BatchSpanProcessor,
+    SimpleSpanProcessor,
+    SpanExporter,
+    SpanExportResult,
+)
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
+from justitia.gateway import tracing
 from justitia.gateway.loading import GatewaySettingsError, load
 from justitia.gateway.settings import TracingSettings
 from justitia.gateway.tracing import OpenTelemetry, exporting
@@ -279,6 +287,48 @@ try:
 except TracingNotInstalled as error:
     print(error)
 """
+
+
+def test_no_client_s_text_keeps_spans_from_being_sent() -> None:
+    async def doing() -> None:
+        async with traced(Faults()) as (live, kept):
+            body = b'{"model": "\\ud800", "prompt": "a"}'
+            answer = await live.http.post("/v1/completions", content=body)
+            assert answer.status_code == 404
+            server = (await spans(live, kept))["server"]
+            assert server.name == "text_completion ?"
+            assert b"text_completion ?" in encode_spans([server]).SerializeToString()
+
+    run(doing())
+
+
+def test_a_collector_that_is_silent_holds_up_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tracing, "CLOSE_SECONDS", 0.05)
+    heard = threading.Event()
+
+    class Silent(SpanExporter):  # type: ignore[misc]
+        def export(self, spans: Any) -> SpanExportResult:
+            heard.wait()
+            return SpanExportResult.FAILURE
+
+    async def doing() -> None:
+        async with gateway(Faults()) as live:
+            provider = TracerProvider(shutdown_on_exit=False)
+            provider.add_span_processor(
+                BatchSpanProcessor(
+                    Silent(), schedule_delay_millis=1, max_export_batch_size=2
+                )
+            )
+            live.gateway.tracer = OpenTelemetry(provider)
+            for _ in range(5):
+                assert (await live.post()).status_code == 200
+
+    try:
+        run(doing(), 20)  # OpenTelemetry would wait for 30
+    finally:
+        heard.set()
 
 
 def test_off_it_is_not_imported_and_without_the_extra_it_says_so() -> None:
