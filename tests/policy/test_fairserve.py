@@ -290,6 +290,26 @@ def test_who_has_no_kind_left_in_memory_is_counted_anew() -> None:
     policy._check()
 
 
+def test_the_kinds_that_came_last_are_remembered() -> None:
+    """What is usual of one that comes again and again is known however many others."""
+    told = []
+    for others in (1, MOST_KINDS - 1):
+        policy = fairserve()
+        for kind, p in [("k", 10), *[(f"{n}", 7) for n in range(others)], ("k", 30)]:
+            queue(policy, agent("Z", kind=kind), p=p)
+            done(policy, "Z/0")
+            policy.leave("Z")
+        for kind, p in [("one more", 7), ("k", 80)]:
+            queue(policy, agent("Z", kind=kind), p=p)
+            user = policy._accounts["Z"]
+            before = user.counter  # type: ignore[attr-defined]
+            done(policy, "Z/0")
+            told.append(user.counter - before)  # type: ignore[attr-defined]
+            policy.leave("Z")
+    assert told[:2] == told[2:]
+    assert told[1] != 1  # it is not usual
+
+
 # Settings -------------------------------------------------------------------------
 
 
