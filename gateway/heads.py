@@ -35,7 +35,7 @@ def protocol() -> type[asyncio.Protocol]:
 
         rest = b""
 
-        def feed_data(self, data: bytes) -> None:
+        def feed_data(self, data: Any) -> None:  # noqa: ANN401 - whatever has bytes
             try:
                 super().feed_data(data)
             except httptools.HttpParserUpgrade as error:
@@ -81,6 +81,7 @@ def protocol() -> type[asyncio.Protocol]:
                 for name, value in self.headers
                 if name not in (b"upgrade", b"http2-settings")
             ]
+            assert isinstance(self.parser, Parser)
             other.connection_made(self.transport)
             self.transport.set_protocol(other)
             other.data_received(b"".join([*head, b"\r\n", self.parser.rest]))
