@@ -124,9 +124,7 @@ class AgentsDesk:
                 404, "agent_not_found", f"no agent {shown(name)} is known", "id"
             )
         policy = self._agents.policy
-        engines = list(self.dispatcher.fleet)
-        sizes = [engine.capacity for engine in engines]
-        capacity = None if None in sizes else sum(size or 0 for size in sizes)
+        capacity = self.dispatcher.fleet.capacity
         finish = reference_finish(policy, inside, self.pace)
         latest = promise(policy, inside, self.pace, capacity=capacity, steps=self.steps)
         return {

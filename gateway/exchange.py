@@ -191,7 +191,7 @@ class Exchange:
     async def _serve(self) -> None:
         while True:
             with self._span.waiting(self._dispatcher.agents, self._call):
-                await self._wait(self._came)
+                await self._wait()
             self.outcome.queued = time.monotonic() - self._came
             engine = self._call.engine
             assert engine is not None
@@ -221,18 +221,18 @@ class Exchange:
                 ) from None
             return
 
-    async def _wait(self, came: float) -> None:
+    async def _wait(self) -> None:
         """Wait for the turn of the call."""
-        left = came + self._limits.queue_seconds - time.monotonic()
         if self._turn.is_set():
             return
+        left = self._came + self._limits.queue_seconds - time.monotonic()
         try:
             async with asyncio.timeout(max(0.0, left)):
                 await self._turn.wait()
         except TimeoutError:
             if self._call.phase is Phase.RUNNING:  # in the same moment
                 return
-            self.outcome.queued = time.monotonic() - came
+            self.outcome.queued = time.monotonic() - self._came
             reason = f"not started within {self._limits.queue_seconds:g} seconds"
             raise GatewayError(503, QUEUE_TIMEOUT, reason) from None
 

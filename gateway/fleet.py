@@ -1,7 +1,7 @@
 """The engines behind the gateway: what each has room for, and which fits best."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from justitia.policy import PolicyError
 from justitia.policy.exact import shown
@@ -120,6 +120,20 @@ class Engine:
         self._marks.clear()
 
 
+def total(sizes: Iterable[int | None]) -> int | None:
+    """Return the sum, None where one of them is not known.
+
+    >>> total([100, 20]), total([100, None])
+    (120, None)
+    """
+    added = 0
+    for size in sizes:
+        if size is None:
+            return None
+        added += size
+    return added
+
+
 class Fleet:
     """All engines of a gateway; there is one line for all of them.
 
@@ -142,6 +156,11 @@ class Fleet:
     def knows(self, model: str | None) -> bool:
         """Return whether any engine may serve a model, up or not."""
         return any(engine.serves(model) for engine in self.engines)
+
+    @property
+    def capacity(self) -> int | None:
+        """KV tokens of all engines, up or not; None where one of them is not known."""
+        return total(one.capacity for one in self.engines)
 
     @property
     def models(self) -> dict[str, int | None]:

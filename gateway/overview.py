@@ -282,9 +282,8 @@ class Overview:
     @property
     def _bound(self) -> int | None:
         """What Theorem B allows, M·D; see `justitia.gateway.estimates`."""
-        sizes = [engine.capacity for engine in self._dispatcher.fleet.engines]
-        total = sum(size or 0 for size in sizes)
-        return None if None in sizes else total * self._desk.steps
+        capacity = self._dispatcher.fleet.capacity
+        return None if capacity is None else capacity * self._desk.steps
 
     async def _untils(self, agents: Iterable[str]) -> dict[str, float]:
         """Return the work until the reference is through with agents."""

@@ -10,6 +10,7 @@ from starlette.types import Receive
 from justitia.gateway.errors import GatewayError
 from justitia.gateway.identity import FIELD
 from justitia.policy.exact import shown
+from justitia.workloads.files.lines import keyed
 
 
 class ClientGone(Exception):
@@ -77,13 +78,9 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    named = dict(pairs)
-    if len(named) < len(pairs):
-        seen: set[str] = set()
-        for name, _ in pairs:
-            if name in seen:
-                raise ValueError(f"{shown(name)} is in an object twice")
-            seen.add(name)
+    named, name = keyed(pairs)
+    if name is not None:
+        raise ValueError(f"{shown(name)} is in an object twice")
     return named
 
 

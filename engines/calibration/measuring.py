@@ -16,7 +16,6 @@ from justitia.policy import create
 from justitia.predictors import Oracle
 from justitia.workloads import AgentSpec
 
-ROUNDS = 3
 POLICY = "justitia"
 
 
@@ -37,7 +36,7 @@ def workloads(
 def measure(
     engine: LiveEngine[Any],
     *,
-    rounds: int = ROUNDS,
+    rounds: int,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     kind: Callable[..., Recorded] = Recorded,

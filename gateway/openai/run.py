@@ -106,9 +106,7 @@ class ServedRun(Course[Sent]):
         self._inside: dict[str, Sent] = {}
         self._preemptions = 0
         self._counts = Counts()
-        sizes = [engine.capacity for engine in dispatcher.fleet]
-        known = [size for size in sizes if size is not None]
-        self._holding = Holding(sum(known) if len(known) == len(sizes) else None)
+        self._holding = Holding(dispatcher.fleet.capacity)
         self._began = perf_counter_ns()
         self._skipped = 0  # time in which nothing was there to run
         self._last = 0  # when something was last told to the meter

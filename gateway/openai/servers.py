@@ -9,7 +9,7 @@ import httpx
 
 from justitia.engines.base import EngineError
 from justitia.gateway import connections
-from justitia.gateway.fleet import Engine
+from justitia.gateway.fleet import Engine, total
 from justitia.gateway.openai.answers import Answer, complaint
 from justitia.gateway.openai.prompts import Ids, Prompts, first_number, measured, words
 from justitia.gateway.openai.requests import EXACT, PATH, content
@@ -64,8 +64,7 @@ class Servers:
     @property
     def capacity(self) -> int | None:
         """KV tokens of all caches, None where one does not say."""
-        known = [one.capacity for one in self.each if one.capacity is not None]
-        return sum(known) if len(known) == len(self.each) else None
+        return total(one.capacity for one in self.each)
 
     @property
     def context(self) -> int | None:

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from justitia import __version__
+from justitia.config import LARGEST_SEED
 from justitia.engines.calibration.machine import libraries, machine
 from justitia.engines.registry import create_engine
 from justitia.engines.serving.engine import TINY, LiveEngine
@@ -23,7 +24,6 @@ from justitia.typed import whole
 ENGINES = ("vllm", "sglang")
 ROUNDS = 3
 _MOST_ROUNDS = 1_000
-_MOST_SEED = 2**63 - 1
 _BAR = "measure"
 _POOR = 0.25
 """A mean error above which the fit is said to be poor."""
@@ -76,7 +76,7 @@ def load(
         STANDARD if out is None else out,
         name,
         number("--rounds", rounds, ROUNDS, 1, _MOST_ROUNDS),
-        number("--seed", seed, 0, 0, _MOST_SEED),
+        number("--seed", seed, 0, 0, LARGEST_SEED),
     )
 
 

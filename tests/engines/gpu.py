@@ -36,6 +36,22 @@ def check(engine: str, device: str, folder: Path) -> dict[str, Any]:
     return report
 
 
+def check_on_a_cpu(engine: str, folder: Path) -> None:
+    told = judged(check(engine, "cpu", folder))
+    assert "greedy tokens are those of transformers" in told
+    assert "justitia: no lag above the bound" in told
+    assert "prefix caching: a prompt is found again" in told
+    assert "chunked prefill: a long prompt is computed in parts" in told
+    assert "of native" not in told  # told, but not judged by a busy machine
+
+
+def check_on_a_gpu(engine: str, folder: Path) -> None:
+    told = judged(check(engine, "cuda", folder))
+    assert "CUDA graphs are on" in told
+    assert "tokens a second, 256 running: at least 0.98 of native" in told
+    assert "justitia: below 0.5 ms a step, 256 running" in told
+
+
 def judged(report: dict[str, Any]) -> str:
     """Return what was judged, in one line."""
     return "; ".join(one["name"] for one in report["findings"] if one["judged"])

@@ -118,11 +118,23 @@ def _unpacked(raw: io.BufferedReader) -> IO[bytes]:
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values, key = keyed(pairs)
+    if key is not None:
+        raise WorkloadError(f"the key {shown(key)} is given twice")
+    return values
+
+
+def keyed(pairs: list[tuple[str, Any]]) -> tuple[dict[str, Any], str | None]:
+    """Return the pairs of an object by key, and the first key that is there twice.
+
+    >>> keyed([("a", 1), ("b", 2), ("a", 3)])
+    ({'a': 3, 'b': 2}, 'a')
+    """
     values = dict(pairs)
     if len(values) < len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise WorkloadError(f"the key {shown(key)} is given twice")
+                return values, key
             seen.add(key)
-    return values
+    return values, None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.gpu import check, judged
+from tests.engines.gpu import check_on_a_cpu, check_on_a_gpu
 
 if find_spec("sglang") is None:
     pytest.skip(
@@ -14,17 +14,9 @@ if find_spec("sglang") is None:
 
 
 def test_on_a_cpu(tmp_path: Path) -> None:
-    report = check("sglang", "cpu", tmp_path)
-    assert "greedy tokens are those of transformers" in judged(report)
-    assert "justitia: no lag above the bound" in judged(report)
-    assert "prefix caching: a prompt is found again" in judged(report)
-    assert "chunked prefill: a long prompt is computed in parts" in judged(report)
-    assert "of native" not in judged(report)  # told, but not judged by a busy machine
+    check_on_a_cpu("sglang", tmp_path)
 
 
 @pytest.mark.gpu
 def test_on_a_gpu(tmp_path: Path) -> None:
-    report = check("sglang", "cuda", tmp_path)
-    assert "CUDA graphs are on" in judged(report)
-    assert "tokens a second, 256 running: at least 0.98 of native" in judged(report)
-    assert "justitia: below 0.5 ms a step, 256 running" in judged(report)
+    check_on_a_gpu("sglang", tmp_path)
